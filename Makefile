@@ -1,0 +1,23 @@
+RUN = python3 dev.py run
+
+.PHONY: help setup test check conformance e2e bench
+
+help:  ## what each target does
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/\t/'
+
+setup:  ## make .venv
+	python3 dev.py setup
+
+test:  ## unit, property, contract and integration tests
+	python3 dev.py test
+
+check:  ## ruff, pyright, import-linter, size gate
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) python scripts/sizes.py
+	$(RUN) lint-imports --no-cache
+	$(RUN) pyright
+
+conformance:  ## the suites with real peers, installed once into a cache outside the checkout
+	$(RUN) python scripts/peers.py install
+	$(RUN) pytest tests/conformance tests/e2e
