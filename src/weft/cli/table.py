@@ -1,0 +1,9 @@
+"""The subcommands: a name, the module that has `main(argv) -> int`, and a line for `weft --help`.
+
+Modules are imported when their command is run, never before.
+"""
+
+SUBCOMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("weft.cli.demo", "see the agent fix a bug in a small bundled project, without a key"),
+    "doctor": ("weft.cli.doctor", "say what was found, what is missing and what to do"),
+}
