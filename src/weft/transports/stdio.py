@@ -1,0 +1,81 @@
+"""Our own standard input and output as a stream of lines.
+
+A thread of its own reads standard input: that works for pipes, files and terminals, on every system, and a read
+that never returns cannot hold up the end of the process. Whatever else prints goes to standard error, so that
+nothing but the protocol is on standard output.
+"""
+
+import os
+import sys
+import threading
+from collections import deque
+
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
+import anyio.to_thread
+
+from weft.errors import TransportError
+from weft.transports.messages import MAX_MESSAGE, LineStream
+
+_CHUNK = 2**16
+
+
+class _Input:
+    """What the reading thread has read, for one waiting task."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._chunks: deque[bytes] = deque()
+        self._event = anyio.Event()
+        self._token = anyio.lowlevel.current_token()
+        threading.Thread(target=self._loop, name="stdin", daemon=True).start()
+
+    def _loop(self) -> None:
+        while True:
+            try:
+                data = os.read(self._descriptor, _CHUNK)
+            except OSError:
+                data = b""
+            self._chunks.append(data)
+            try:
+                anyio.from_thread.run_sync(self._event.set, token=self._token)
+            except (RuntimeError, anyio.RunFinishedError):
+                return
+            if not data:
+                return
+
+    async def read(self) -> bytes:
+        while not self._chunks:
+            await self._event.wait()
+            self._event = anyio.Event()
+        if not self._chunks[0]:
+            return b""
+        return self._chunks.popleft()
+
+
+def stdio_stream(*, max_line: int = MAX_MESSAGE) -> LineStream:
+    """Takes over standard input and output: `print` goes to standard error from here on."""
+    out = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    source = _Input(0)
+
+    def put(data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(out, view) :]
+
+    async def write(data: bytes) -> None:
+        try:
+            if len(data) <= _CHUNK:
+                put(data)
+            else:
+                await anyio.to_thread.run_sync(put, data)
+        except OSError as error:
+            raise TransportError("standard output is closed") from error
+
+    async def close() -> None:
+        return None
+
+    return LineStream(source.read, write, close, max_line=max_line)
