@@ -1,6 +1,6 @@
 """The port to the machine that is worked on: a disk, an editor's buffers, or a disk with an editor in between."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -31,7 +31,8 @@ class Process(Protocol):
     id: str
 
     def output(self) -> AsyncIterator[bytes]:
-        """Standard output and error as they come, interleaved; ends when both are closed. For one reader."""
+        """Standard output and error as they come, interleaved; ends when both are closed, and soon after the
+        command's own end where something that it left running keeps them open. For one reader."""
         ...
 
     async def wait(self) -> int:
@@ -41,6 +42,10 @@ class Process(Protocol):
     async def kill(self) -> None:
         """SIGTERM, then SIGKILL, to the whole group; returns when it is gone."""
         ...
+
+
+Sandbox = Callable[[tuple[str, ...], Path, dict[str, str]], tuple[tuple[str, ...], dict[str, str]]]
+"""Wraps a command: (argv, cwd, environment) to the argv and environment that run it confined."""
 
 
 class Workspace(Protocol):
