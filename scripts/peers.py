@@ -128,7 +128,16 @@ def install_apt(name: str, entry: dict[str, Any], folder: Path) -> None:
         if not mark.exists():
             run(name, ["apt-get", "update", "-q"], env=env)
             mark.touch()
-        command = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *entry["apt"]]
+        command = [
+            "apt-get",
+            "-o",
+            "DPkg::Lock::Timeout=600",
+            "install",
+            "-q",
+            "-y",
+            "--no-install-recommends",
+            *entry["apt"],
+        ]
         try:
             run(name, command, env=env)
         except PeerError:

@@ -1,0 +1,1 @@
+"""Sans-I/O: bytes or values in, values or bytes out. Nothing here waits, opens or logs."""
