@@ -1,0 +1,415 @@
+"""Records to lines of a session file and back, in the spelling of the sessions that Claude Code writes.
+
+A line is one compact JSON object. A reply of several blocks is several lines with the same `message.id`; the last
+of them has the record's own uuid, so that the next record's parent is the whole reply. A line of a kind or shape
+that we do not know is `Unknown(raw)`; bytes that are not a JSON object raise, and the store leaves them out.
+"""
+
+import uuid as uuids
+from collections.abc import Iterable
+from typing import Final, cast, get_args
+
+import msgspec
+
+from weft.errors import ProviderErrorKind
+from weft.schema import wire
+from weft.schema.content import Content, Json, Text, Unknown
+from weft.schema.messages import Message, Reply, Usage
+from weft.schema.records import (
+    AssistantRecord,
+    AttachmentRecord,
+    MarkRecord,
+    Origin,
+    ProgressRecord,
+    Record,
+    SystemRecord,
+    UserRecord,
+)
+
+MARKS: Final = frozenset(
+    {
+        "agent-name",
+        "agent-setting",
+        "ai-title",
+        "api-request",
+        "api-request-blob",
+        "api-request-shape",
+        "atis-latch",
+        "content-replacement",
+        "cost-state",
+        "custom-title",
+        "file-history-delta",
+        "file-history-snapshot",
+        "last-prompt",
+        "mode",
+        "queue-operation",
+        "rewind",
+        "summary",
+        "tag",
+        "todos",
+        "tools-used",
+    }
+)
+_ERRORS: Final = frozenset(get_args(ProviderErrorKind))
+_ORIGIN: Final = frozenset(
+    {
+        "type",
+        "uuid",
+        "parentUuid",
+        "logicalParentUuid",
+        "sessionId",
+        "timestamp",
+        "cwd",
+        "version",
+        "gitBranch",
+        "isSidechain",
+        "agentId",
+        "userType",
+        "entrypoint",
+    }
+)
+
+
+class _WireMessage(msgspec.Struct):
+    content: msgspec.Raw
+    id: str = ""
+    model: str = ""
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+    usage: "_WireUsage | None" = None
+    diagnostics: Json | None = None
+
+
+class _ServerTools(msgspec.Struct):
+    web_search_requests: int | None = 0
+
+
+class _WireUsage(msgspec.Struct):
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    cache_read_input_tokens: int | None = 0
+    cache_creation_input_tokens: int | None = 0
+    thinking_tokens: int | None = 0
+    server_tool_use: _ServerTools | None = None
+
+    def to_usage(self) -> Usage:
+        searches = self.server_tool_use.web_search_requests if self.server_tool_use else 0
+        return Usage(
+            self.input_tokens or 0,
+            self.output_tokens or 0,
+            self.cache_read_input_tokens or 0,
+            self.cache_creation_input_tokens or 0,
+            self.thinking_tokens or 0,
+            searches or 0,
+        )
+
+
+class _Head(msgspec.Struct):
+    type: str = ""
+
+
+class _Line(msgspec.Struct, rename="camel"):
+    """What all members of the chain have."""
+
+    uuid: str
+    parent_uuid: str | None = None
+    session_id: str = ""
+    timestamp: str = ""
+    cwd: str = ""
+    version: str = ""
+    git_branch: str = ""
+    is_sidechain: bool = False
+    agent_id: str | None = None
+
+    def origin(self) -> Origin:
+        return Origin(
+            uuid=self.uuid,
+            parent_uuid=self.parent_uuid,
+            session_id=self.session_id,
+            timestamp=self.timestamp,
+            cwd=self.cwd,
+            version=self.version,
+            git_branch=self.git_branch,
+            is_sidechain=self.is_sidechain,
+            agent_id=self.agent_id,
+        )
+
+
+class _UserLine(_Line, rename="camel", kw_only=True):
+    message: _WireMessage
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    is_visible_in_transcript_only: bool | None = None
+    tool_use_result: object = None
+    source_assistant: str | None = msgspec.field(default=None, name="sourceToolAssistantUUID")
+    prompt_id: str | None = None
+    permission_mode: str | None = None
+
+
+class _AssistantLine(_Line, rename="camel", kw_only=True):
+    message: _WireMessage
+    cost: float | None = msgspec.field(default=None, name="costUSD")
+    duration_ms: float | None = None
+    request_id: str | None = None
+    error: str | None = None
+    is_api_error_message: bool | None = None
+
+
+class _AttachmentLine(_Line, kw_only=True, rename="camel"):
+    attachment: Json
+
+
+class _ProgressLine(_Line, kw_only=True, rename="camel"):
+    tool_use_id: str = msgspec.field(default="", name="toolUseID")
+    parent_tool_use_id: str | None = msgspec.field(default=None, name="parentToolUseID")
+    data: object = None
+
+
+_head: Final = msgspec.json.Decoder(_Head)
+_user: Final = msgspec.json.Decoder(_UserLine)
+_assistant: Final = msgspec.json.Decoder(_AssistantLine)
+_attachment: Final = msgspec.json.Decoder(_AttachmentLine)
+_progress: Final = msgspec.json.Decoder(_ProgressLine)
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def decode_line(line: bytes) -> Record:
+    """One line, without its newline.
+
+    Raises:
+        msgspec.DecodeError: not a JSON object: torn, or not ours.
+    """
+    try:
+        kind = _head.decode(line).type
+    except msgspec.ValidationError:
+        wire.decode_object(line)
+        return Unknown(line)
+    try:
+        return _decode(kind, line)
+    except (msgspec.ValidationError, _Strange):
+        return Unknown(line)
+
+
+class _Strange(Exception):
+    """A line of a known kind that is not shaped like one."""
+
+
+def _decode(kind: str, line: bytes) -> Record:
+    match kind:
+        case "user":
+            return _to_user(_user.decode(line))
+        case "assistant":
+            return _to_assistant(_assistant.decode(line))
+        case "attachment":
+            found = _attachment.decode(line)
+            return AttachmentRecord(origin=found.origin(), attachment=found.attachment)
+        case "progress":
+            step = _progress.decode(line)
+            return ProgressRecord(
+                origin=step.origin(),
+                tool_use_id=step.tool_use_id,
+                parent_tool_use_id=step.parent_tool_use_id,
+                data=step.data,
+            )
+        case "system":
+            return _to_system(line)
+        case kind if kind in MARKS:
+            fields = wire.decode_object(line)
+            session_id = fields.pop("sessionId", "")
+            del fields["type"]
+            if not isinstance(session_id, str):
+                raise _Strange
+            return MarkRecord(kind=kind, session_id=session_id, data=fields)
+        case _:
+            wire.decode_object(line)
+            return Unknown(line)
+
+
+def _to_user(line: _UserLine) -> UserRecord:
+    return UserRecord(
+        origin=line.origin(),
+        message=Message("user", wire.as_blocks(wire.decode_content(line.message.content))),
+        meta=bool(line.is_meta),
+        summary=bool(line.is_compact_summary),
+        tool_use_result=line.tool_use_result,
+        source_assistant=line.source_assistant,
+        prompt_id=line.prompt_id,
+        permission_mode=line.permission_mode,
+        transcript_only=bool(line.is_visible_in_transcript_only),
+    )
+
+
+def _to_assistant(line: _AssistantLine) -> AssistantRecord:
+    message = line.message
+    error: ProviderErrorKind | None = None
+    if line.error is not None or line.is_api_error_message:
+        error = cast(ProviderErrorKind, line.error) if line.error in _ERRORS else "unknown"
+    reply = Reply(
+        id=message.id,
+        model=message.model,
+        content=wire.as_blocks(wire.decode_content(message.content)),
+        stop_reason=message.stop_reason,
+        stop_sequence=message.stop_sequence,
+        usage=message.usage.to_usage() if message.usage else Usage(),
+        request_id=line.request_id,
+        diagnostics=message.diagnostics,
+    )
+    return AssistantRecord(
+        origin=line.origin(),
+        reply=reply,
+        cost=line.cost,
+        duration=None if line.duration_ms is None else line.duration_ms / 1000,
+        request_id=line.request_id,
+        error=error,
+    )
+
+
+def _to_system(line: bytes) -> SystemRecord:
+    fields = wire.decode_object(line)
+    head = msgspec.convert(fields, _Line)
+    logical = fields.get("logicalParentUuid")
+    subtype, content = fields.pop("subtype", ""), fields.pop("content", "")
+    if not isinstance(subtype, str) or not isinstance(content, str) or not isinstance(logical, str | None):
+        raise _Strange
+    return SystemRecord(
+        origin=head.origin(),
+        subtype=subtype,
+        content=content,
+        data={key: value for key, value in fields.items() if key not in _ORIGIN},
+        logical_parent=logical,
+    )
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+def encode_record(record: Record) -> bytes:
+    """The record's lines, each with its newline: to be written in one piece."""
+    if isinstance(record, Unknown):
+        return _one_line(record.raw) + b"\n"
+    return b"".join(_one_line(wire.encode(fields)) + b"\n" for fields in _lines(record))
+
+
+def _one_line(line: bytes) -> bytes:
+    # A newline in JSON is white space, never part of a string; only an unknown block's own bytes can have one.
+    return line.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in line or b"\r" in line else line
+
+
+def _lines(record: Record) -> Iterable[Json]:
+    match record:
+        case UserRecord():
+            return (_user_fields(record),)
+        case AssistantRecord():
+            return _assistant_lines(record)
+        case AttachmentRecord(origin=origin, attachment=attachment):
+            return (_chain("attachment", origin, {"attachment": attachment}),)
+        case ProgressRecord():
+            more: Json = {"toolUseID": record.tool_use_id}
+            if record.parent_tool_use_id is not None:
+                more["parentToolUseID"] = record.parent_tool_use_id
+            return (_chain("progress", record.origin, {**more, "data": record.data}),)
+        case SystemRecord():
+            fields: Json = {"subtype": record.subtype, "content": record.content}
+            if record.logical_parent is not None:
+                fields["logicalParentUuid"] = record.logical_parent
+            extra = {key: value for key, value in record.data.items() if key not in fields and key not in _ORIGIN}
+            return (_chain("system", record.origin, {**fields, **extra}),)
+        case MarkRecord(kind=kind, session_id=session_id, data=data):
+            rest = {key: value for key, value in data.items() if key not in ("type", "sessionId")}
+            return ({"type": kind, **rest, **({"sessionId": session_id} if session_id else {})},)
+        case Unknown():
+            return ()
+
+
+def _chain(kind: str, origin: Origin, more: Json) -> Json:
+    fields: Json = {"parentUuid": origin.parent_uuid, "isSidechain": origin.is_sidechain}
+    if origin.agent_id is not None:
+        fields["agentId"] = origin.agent_id
+    fields |= {"type": kind, **more, "uuid": origin.uuid, "timestamp": origin.timestamp}
+    fields |= {"sessionId": origin.session_id, "cwd": origin.cwd, "version": origin.version}
+    return {**fields, "gitBranch": origin.git_branch, "userType": "external", "entrypoint": "weft"}
+
+
+def _user_fields(record: UserRecord) -> Json:
+    more: Json = {"message": {"role": "user", "content": _content(record.message.content)}}
+    if record.meta:
+        more["isMeta"] = True
+    if record.summary:
+        more["isCompactSummary"] = True
+    if record.transcript_only:
+        more["isVisibleInTranscriptOnly"] = True
+    optional = {
+        "toolUseResult": record.tool_use_result,
+        "sourceToolAssistantUUID": record.source_assistant,
+        "promptId": record.prompt_id,
+        "permissionMode": record.permission_mode,
+    }
+    more |= {name: value for name, value in optional.items() if value is not None}
+    return _chain("user", record.origin, more)
+
+
+def _content(content: Content) -> object:
+    match content:
+        case (Text(text=text, citations=None),) if text:
+            return text
+        case _:
+            return content
+
+
+def _assistant_lines(record: AssistantRecord) -> Iterable[Json]:
+    blocks = record.reply.content
+    parts: list[Content] = [(block,) for block in blocks] or [()]
+    parent = record.origin.parent_uuid
+    for index, part in enumerate(parts):
+        last = index == len(parts) - 1
+        uuid = record.origin.uuid if last else part_uuid(record.origin.uuid, index)
+        origin = msgspec.structs.replace(record.origin, uuid=uuid, parent_uuid=parent)
+        yield _assistant_fields(record, origin, part, index)
+        parent = uuid
+
+
+def part_uuid(uuid: str, index: int) -> str:
+    """The uuid of a reply's line that is not its last: always the same for the same reply and place."""
+    return str(uuids.uuid5(uuids.NAMESPACE_OID, f"{uuid}/{index}"))
+
+
+def _assistant_fields(record: AssistantRecord, origin: Origin, part: Content, index: int) -> Json:
+    reply = record.reply
+    message: Json = {
+        "id": reply.id,
+        "type": "message",
+        "role": "assistant",
+        "model": reply.model,
+        "content": part,
+        "stop_reason": reply.stop_reason,
+        "stop_sequence": reply.stop_sequence,
+        "usage": _usage(reply.usage),
+    }
+    if reply.diagnostics is not None:
+        message["diagnostics"] = reply.diagnostics
+    more: Json = {"message": message, "apiBlockIndex": index}
+    optional: Json = {
+        "requestId": record.request_id or reply.request_id,
+        "costUSD": record.cost,
+        "durationMs": None if record.duration is None else record.duration * 1000,
+        "error": record.error,
+        "isApiErrorMessage": True if record.error is not None else None,
+    }
+    more |= {name: value for name, value in optional.items() if value is not None}
+    return _chain("assistant", origin, more)
+
+
+def _usage(usage: Usage) -> Json:
+    fields: Json = {
+        "input_tokens": usage.input_tokens,
+        "cache_creation_input_tokens": usage.cache_creation_input_tokens,
+        "cache_read_input_tokens": usage.cache_read_input_tokens,
+        "output_tokens": usage.output_tokens,
+    }
+    if usage.thinking_tokens:
+        fields["thinking_tokens"] = usage.thinking_tokens
+    if usage.web_search_requests:
+        fields["server_tool_use"] = {"web_search_requests": usage.web_search_requests}
+    return fields

@@ -1,0 +1,329 @@
+"""A session's records become a history again: valid whatever happened to the file.
+
+The conversation is the chain of parents from the last record; what was rewound is a branch that nothing points to.
+A reply's lines become one message, tool results follow the reply that asked for them, a tool use that a crash left
+without a result gets one that says so, and roles alternate.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from weft.errors import SessionError
+from weft.schema.content import AnyBlock, Json, Text, ToolResult, ToolUse, Unknown
+from weft.schema.display import Todo
+from weft.schema.events import MODES, Mode
+from weft.schema.messages import Message
+from weft.schema.records import (
+    AssistantRecord,
+    ChainRecord,
+    MarkRecord,
+    ProgressRecord,
+    Record,
+    SystemRecord,
+    UserRecord,
+)
+from weft.sessions.ledger import LedgerState, state_from_mark, state_from_records
+from weft.sessions.port import SessionStore
+
+INTERRUPTED = "Interrupted: the session ended before this tool call was finished. It may have run in part."
+_NO_START = "(The beginning of this conversation is missing.)"
+
+
+class Resumed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session was when it was last written. `records` are the chain, for showing it again; `tip` is the
+    parent of the next record."""
+
+    session_id: str
+    history: tuple[Message, ...] = ()
+    records: tuple[ChainRecord, ...] = ()
+    marks: tuple[MarkRecord, ...] = ()
+    tip: str | None = None
+    title: str = ""
+    mode: Mode | None = None
+    todos: tuple[Todo, ...] = ()
+    ledger: LedgerState = LedgerState()
+    cwd: str = ""
+    model: str = ""
+
+
+@runtime_checkable
+class ReadsRecent(Protocol):
+    """A store that can leave out what was compacted away."""
+
+    def recent(self, session_id: str, cwd: Path | None = None) -> Sequence[Record]: ...
+
+
+def load(store: SessionStore, session_id: str, cwd: Path | None, *, until: str | None = None) -> Resumed:
+    """The session as it stands, or as it stood after the record `until`. The source is only read.
+
+    Raises:
+        SessionError: no such session, or no such record in it.
+    """
+    if until is None and isinstance(store, ReadsRecent):
+        recent = store.recent(session_id, cwd)
+        if not _points_back(recent):
+            return rebuild(session_id, recent)
+    return rebuild(session_id, store.load(session_id, cwd), until=until)
+
+
+def _points_back(records: Iterable[Record]) -> bool:
+    """Whether the conversation goes on from before what was read: it was rewound over a compaction."""
+    known: set[str] = set()
+    lost = False
+    for record in records:
+        if isinstance(record, MarkRecord):
+            target = record.data.get("leafUuid") if record.kind == "rewind" else None
+            lost = isinstance(target, str) and target not in known if record.kind == "rewind" else lost
+        elif not isinstance(record, Unknown):
+            parent = record.origin.parent_uuid
+            lost = parent is not None and parent not in known and not record.origin.is_sidechain
+            known.add(record.origin.uuid)
+            if lost:
+                return True
+    return lost
+
+
+def rebuild(session_id: str, records: Sequence[Record], *, until: str | None = None) -> Resumed:
+    """As `load`, from records in the order of the file."""
+    if until is not None:
+        records = _cut(records, until)
+    marks = tuple(record for record in records if isinstance(record, MarkRecord))
+    chain = chain_of(records)
+    history = to_history(chain)
+    last_model = next((r.reply.model for r in reversed(chain) if isinstance(r, AssistantRecord) and not r.error), "")
+    cost = next((mark for mark in reversed(marks) if mark.kind == "cost-state"), None)
+    return Resumed(
+        session_id=session_id,
+        history=history,
+        records=chain,
+        marks=marks,
+        tip=chain[-1].origin.uuid if chain else None,
+        title=_title(marks),
+        mode=_mode(chain, marks),
+        todos=_todos(chain, marks),
+        ledger=state_from_mark(cost) if cost is not None else state_from_records(records),
+        cwd=next((record.origin.cwd for record in reversed(chain) if record.origin.cwd), ""),
+        model="" if last_model.startswith("<") else last_model,
+    )
+
+
+def _cut(records: Sequence[Record], until: str) -> Sequence[Record]:
+    for index, record in enumerate(records):
+        if _uuid(record) == until:
+            return records[: index + 1]
+    raise SessionError(f"The session has no message {until}.", hint="`weft sessions show ID --json` has the ids.")
+
+
+def _uuid(record: Record) -> str | None:
+    return None if isinstance(record, MarkRecord | Unknown) else record.origin.uuid
+
+
+# --- the chain ----------------------------------------------------------------------------------------------
+
+
+def chain_of(records: Iterable[Record]) -> tuple[ChainRecord, ...]:
+    """The main conversation, oldest first. A parent that was lost with a torn line is the record before."""
+    members: list[ChainRecord] = []
+    place: dict[str, int] = {}
+    leaf: int | None = None
+    for record in records:
+        if isinstance(record, MarkRecord):
+            if record.kind == "rewind":
+                target = record.data.get("leafUuid")
+                leaf = place.get(target) if isinstance(target, str) else None
+            continue
+        if isinstance(record, Unknown | ProgressRecord) or record.origin.is_sidechain:
+            continue
+        leaf = len(members)
+        place[record.origin.uuid] = leaf
+        members.append(record)
+    return _with_branches(members, _walk(members, place, leaf))
+
+
+def _walk(members: Sequence[ChainRecord], place: dict[str, int], leaf: int | None) -> list[int]:
+    picked: list[int] = []
+    at = leaf
+    while at is not None:
+        picked.append(at)
+        parent = members[at].origin.parent_uuid
+        if parent is None:
+            break
+        # A parent must stand before its child; anything else is a broken file and could go round for ever.
+        known = place.get(parent)
+        at = known if known is not None and known < at else (at - 1 if at else None)
+    return picked[::-1]
+
+
+def _with_branches(members: Sequence[ChainRecord], picked: Sequence[int]) -> tuple[ChainRecord, ...]:
+    """Parallel tool calls are branches of the file: the other lines of a reply in the chain, and the results of
+    its tool uses, belong to it too."""
+    if not picked:
+        return ()
+    if len(picked) == len(members):
+        return tuple(members)
+    chosen = set(picked)
+    replies = {r.reply.id for i in picked if isinstance(r := members[i], AssistantRecord) and r.reply.id}
+    uses: set[str] = set()
+    for index in range(picked[0], picked[-1] + 1):
+        member = members[index]
+        if isinstance(member, AssistantRecord) and member.reply.id in replies:
+            chosen.add(index)
+            uses.update(use.id for use in member.reply.tool_uses)
+        elif isinstance(member, UserRecord) and index not in chosen and _answers(member, uses):
+            chosen.add(index)
+    return tuple(members[index] for index in sorted(chosen))
+
+
+def _answers(record: UserRecord, uses: set[str]) -> bool:
+    return any(isinstance(block, ToolResult) and block.tool_use_id in uses for block in record.message.content)
+
+
+# --- the history --------------------------------------------------------------------------------------------
+
+
+def to_history(chain: Iterable[ChainRecord]) -> tuple[Message, ...]:
+    """Messages for a model: since the last compaction, valid, in turns of user and assistant."""
+    messages: list[tuple[str, Message]] = []
+    for record in chain:
+        match record:
+            case SystemRecord(subtype="compact_boundary"):
+                messages.clear()
+            case UserRecord(transcript_only=False, message=message):
+                messages.append(("", message))
+            case AssistantRecord(error=None, reply=reply):
+                messages.append((reply.id, reply.message))
+            case _:
+                pass
+    return repair(_merged(messages))
+
+
+def _merged(messages: Iterable[tuple[str, Message]]) -> list[Message]:
+    """One message for all lines of a reply. Results of parallel tools may stand between its lines on disk."""
+    merged: list[Message] = []
+    index_of: dict[str, int] = {}
+    for reply_id, message in messages:
+        if reply_id and reply_id in index_of:
+            index = index_of[reply_id]
+            merged[index] = Message("assistant", merged[index].content + message.content)
+            continue
+        if reply_id:
+            index_of[reply_id] = len(merged)
+        merged.append(message)
+    return merged
+
+
+def repair(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The same conversation made valid: every tool use is answered once, in the message right after it; nothing is
+    answered that was not asked; no message is empty; roles alternate and the first is the user's."""
+    merged = list(messages)
+    answers = {
+        block.tool_use_id: block
+        for message in merged
+        if message.role == "user"
+        for block in message.content
+        if isinstance(block, ToolResult)
+    }
+    fixed: list[Message] = []
+    asked: set[str] = set()
+    for message in merged:
+        if message.role == "user":
+            content = tuple(block for block in message.content if not isinstance(block, ToolResult | ToolUse))
+            _add(fixed, "user", content)
+            continue
+        content, uses = _unique_uses(message.content, asked)
+        if not fixed and content:
+            _add(fixed, "user", (Text(_NO_START),))
+        _add(fixed, "assistant", content)
+        _add(fixed, "user", tuple(answers.get(use.id) or ToolResult(use.id, INTERRUPTED, True) for use in uses))
+    return tuple(fixed)
+
+
+def _unique_uses(content: Iterable[AnyBlock], asked: set[str]) -> tuple[tuple[AnyBlock, ...], list[ToolUse]]:
+    kept: list[AnyBlock] = []
+    uses: list[ToolUse] = []
+    for block in content:
+        if isinstance(block, ToolResult):
+            continue
+        if isinstance(block, ToolUse):
+            if block.id in asked:
+                continue
+            asked.add(block.id)
+            uses.append(block)
+        kept.append(block)
+    return tuple(kept), uses
+
+
+def _add(messages: list[Message], role: str, content: tuple[AnyBlock, ...]) -> None:
+    if not content:
+        return
+    if messages and messages[-1].role == role:
+        messages[-1] = Message(messages[-1].role, messages[-1].content + content)
+    else:
+        messages.append(Message("user" if role == "user" else "assistant", content))
+
+
+# --- what else a session was --------------------------------------------------------------------------------
+
+
+def _title(marks: Sequence[MarkRecord]) -> str:
+    for key in ("customTitle", "aiTitle", "summary"):
+        for mark in reversed(marks):
+            value = mark.data.get(key)
+            if mark.kind in ("custom-title", "ai-title", "summary") and isinstance(value, str) and value:
+                return value
+    return ""
+
+
+def _mode(chain: Sequence[ChainRecord], marks: Sequence[MarkRecord]) -> Mode | None:
+    names = [str(mark.data.get("mode", "")) for mark in reversed(marks) if mark.kind == "mode"]
+    names += [record.permission_mode or "" for record in reversed(chain) if isinstance(record, UserRecord)]
+    return next((mode for name in names for mode in MODES if mode == name), None)
+
+
+class _WireTodo(msgspec.Struct, rename="camel"):
+    content: str
+    status: str = "pending"
+    active_form: str = ""
+    priority: str = "medium"
+
+
+def _todos(chain: Sequence[ChainRecord], marks: Sequence[MarkRecord]) -> tuple[Todo, ...]:
+    for mark in reversed(marks):
+        if mark.kind == "todos":
+            return todos_from(mark.data)
+    for record in reversed(chain):
+        if isinstance(record, AssistantRecord):
+            for use in reversed(record.reply.tool_uses):
+                if use.name == "TodoWrite":
+                    return todos_from(use.input)
+    return ()
+
+
+def todos_from(data: Json) -> tuple[Todo, ...]:
+    """A todo list as TodoWrite's input or our mark spells it; one that cannot be read is empty."""
+    try:
+        found = msgspec.convert(data.get("todos"), list[_WireTodo])
+        return tuple(
+            msgspec.convert(
+                {"content": t.content, "status": t.status, "active_form": t.active_form, "priority": t.priority}, Todo
+            )
+            for t in found
+        )
+    except msgspec.ValidationError:
+        return ()
+
+
+def todos_mark(session_id: str, todos: Iterable[Todo]) -> MarkRecord:
+    return MarkRecord(
+        kind="todos",
+        session_id=session_id,
+        data={
+            "todos": [
+                {"content": t.content, "status": t.status, "activeForm": t.active_form, "priority": t.priority}
+                for t in todos
+            ]
+        },
+    )
