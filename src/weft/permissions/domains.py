@@ -1,0 +1,58 @@
+"""Domain rules of WebFetch: `domain:example.com` is that host alone, `domain:*.example.com` every host below it.
+A rule that restricts `example.com` covers the hosts below it too, on every port.
+
+Hosts are compared label by label after IDNA, never as text, and what stands before an `@` is not the host.
+"""
+
+import re
+import unicodedata
+from urllib.parse import urlsplit
+
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?")
+
+
+def host_of(url: str) -> tuple[str, str]:
+    """The host of a URL in ASCII, with its port when that is unusual, and why an allow rule may not trust it."""
+    if any(unicodedata.category(character) in ("Cc", "Cf", "Zs", "Zl", "Zp") for character in url) or "\\" in url:
+        return "", "the address has blanks, backslashes or invisible characters"
+    try:
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return "", "the address cannot be parsed"
+    if parts.scheme not in ("http", "https") or not host:
+        return "", "it is not an http address"
+    name = ascii_host(host)
+    if not name:
+        return "", "the host is not a valid name"
+    doubt = "the address has a user name before its host" if "@" in parts.netloc else ""
+    return (name if port in (None, 80, 443) else f"{name}:{port}"), doubt
+
+
+def ascii_host(host: str) -> str:
+    """Lower case, IDNA, no trailing dot; empty when it is not a host name or address."""
+    host = host.strip().rstrip(".").lower()
+    if ":" in host:
+        return host.strip("[]")
+    try:
+        name = host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return ""
+    return name if name and all(_LABEL.fullmatch(label) for label in name.split(".")) else ""
+
+
+def matches(pattern: str, host: str) -> bool:
+    """Whether a host from `host_of` is one that the rule's pattern names."""
+    if pattern.startswith("*."):
+        base = ascii_host(pattern[2:])
+        return bool(base) and host.endswith(f".{base}")
+    wanted, colon, port = pattern.partition(":")
+    name = ascii_host(wanted)
+    return bool(name) and host == (f"{name}:{port}" if colon else name)
+
+
+def covers(pattern: str, host: str) -> bool:
+    """Whether the host is the pattern's or one below it, whatever the port."""
+    base = ascii_host(pattern.removeprefix("*.").partition(":")[0])
+    name = host.partition(":")[0]
+    return bool(base) and (name == base or name.endswith(f".{base}"))

@@ -1,0 +1,171 @@
+"""The settings that Weft knows, as types: the source of the published JSON schema and of what is reported.
+
+Nothing is dropped: unknown keys stay in `Layer.data` and are reported as warnings.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from weft.schema.content import Json
+from weft.settings.layers import Problem, Seal, is_object
+
+Behavior = Literal["allow", "ask", "deny"]
+Rules = Annotated[list[str], Meta(description="Rules of the form Tool or Tool(specifier).")]
+
+
+class Permissions(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What tools may do. `deny` beats `ask` beats `allow`, whatever file they stand in."""
+
+    allow: Rules = []
+    ask: Rules = []
+    deny: Rules = []
+    additional_directories: Annotated[list[str], Meta(description="More folders to work in, like --add-dir.")] = []
+    default_mode: Annotated[str, Meta(description="The mode a session starts in.")] = "default"
+    disable_bypass_permissions_mode: Annotated[
+        str, Meta(description='"disable" forbids bypassPermissions; it cannot be switched on again by another file.')
+    ] = ""
+    groups: Annotated[
+        dict[Literal["readonly", "edit", "execution", "mcp", "other"], Behavior],
+        Meta(description="One behaviour for a whole group of tools."),
+    ] = {}
+
+
+class HookCommand(msgspec.Struct, omit_defaults=True):
+    """One hook. A command gets a JSON object on standard input."""
+
+    type: Literal["command", "prompt", "agent", "http", "mcp_tool", "python"] = "command"
+    command: str = ""
+    timeout: Annotated[float, Meta(description="Seconds; 60 unless set.", gt=0)] = 60
+
+
+class HookMatcher(msgspec.Struct, omit_defaults=True):
+    matcher: Annotated[str, Meta(description="A name, A|B, a regular expression, or * for all.")] = "*"
+    hooks: list[HookCommand] = []
+
+
+class SandboxNetwork(msgspec.Struct, rename="camel", omit_defaults=True):
+    allow: Annotated[bool, Meta(description="Commands may use the network.")] = False
+
+
+class Sandbox(msgspec.Struct, rename="camel", omit_defaults=True):
+    """The box that shell commands and hooks run in."""
+
+    enabled: bool = True
+    network: SandboxNetwork | bool = False
+    allow_write: Annotated[list[str], Meta(description="More folders that commands may write.")] = []
+    keep_env: Annotated[list[str], Meta(description="Secret-looking variables that commands may see.")] = []
+    excluded_commands: Annotated[list[str], Meta(description="Programs that run outside of the box.")] = []
+    auto_allow_bash_if_sandboxed: Annotated[
+        bool, Meta(description="Commands that run inside the box are not asked about.")
+    ] = False
+
+
+class StatusLine(msgspec.Struct, omit_defaults=True):
+    type: Literal["command"] = "command"
+    command: str = ""
+    padding: int = 0
+
+
+class SettingsFile(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A settings.json of Weft."""
+
+    schema: Annotated[str, Meta(description="The address of this schema.")] = msgspec.field(default="", name="$schema")
+    permissions: Permissions = msgspec.field(default_factory=Permissions)
+    hooks: Annotated[dict[str, list[HookMatcher]], Meta(description="Hooks by event.")] = {}
+    env: Annotated[dict[str, str | int | float | bool], Meta(description="Variables for commands and for Weft.")] = {}
+    sandbox: Sandbox = msgspec.field(default_factory=Sandbox)
+    model: str = ""
+    fallback_model: str = ""
+    small_model: str = ""
+    provider: str = ""
+    providers: Annotated[Json, Meta(description="Endpoints and models of your own, by name.")] = {}
+    api_key_helper: Annotated[str, Meta(description="A command that prints an API key.")] = ""
+    mcp_servers: Annotated[Json, Meta(description="MCP servers by name.")] = {}
+    enable_all_project_mcp_servers: bool = False
+    enabled_mcpjson_servers: list[str] = []
+    disabled_mcpjson_servers: list[str] = []
+    status_line: StatusLine | None = None
+    output_style: str = ""
+    language: str = ""
+    theme: str = ""
+    editor_mode: str = ""
+    verbose: bool = False
+    always_thinking_enabled: bool = False
+    max_thinking_tokens: int | None = None
+    effort_level: str = ""
+    auto_compact: bool = True
+    auto_compact_enabled: bool = True
+    include_co_authored_by: bool = True
+    attribution: Json = {}
+    cleanup_period_days: int = 30
+    disable_all_hooks: bool = False
+    allow_managed_hooks_only: Annotated[bool, Meta(description="Policy only: no other file's hooks run.")] = False
+    allow_managed_permission_rules_only: Annotated[
+        bool, Meta(description="Policy only: no other file's allow rules count.")
+    ] = False
+    web_search: Annotated[Json, Meta(description="The endpoint that WebSearch asks.")] = {}
+    enabled_plugins: Json = {}
+    extra_known_marketplaces: Json = {}
+    file_suggestion: Json = {}
+    otel_headers_helper: str = ""
+    aws_auth_refresh: str = ""
+    aws_credential_export: str = ""
+    plans_directory: str = ""
+    respect_gitignore: bool = True
+    spinner_tips_enabled: bool = True
+    agent: str = ""
+    log_level: str = ""
+
+
+_FIELDS = {field.encode_name: field.type for field in msgspec.structs.fields(SettingsFile)}
+_PERMISSIONS = {field.encode_name for field in msgspec.structs.fields(Permissions)}
+_GUARDS = ("deny", "ask", "disableBypassPermissionsMode", "groups")
+
+
+def problems_of(data: Json, path: str, *, policy: bool) -> tuple[tuple[Problem, ...], Seal]:
+    """What is unknown or of the wrong shape in a file's content. Each key is judged by itself, so that one mistake
+    does not hide another. Wrong shapes where rules stand seal the gate."""
+    problems: list[Problem] = []
+    seal: Seal = ""
+    for key, value in data.items():
+        if key not in _FIELDS:
+            problems.append(Problem(path, f"unknown key {key!r} is kept and has no effect", level="warning"))
+            continue
+        if key == "permissions":
+            found, bad = _permission_problems(value, path)
+            problems += found
+            seal = ("deny" if policy else "ask") if bad else seal
+            continue
+        message = _mismatch(value, _FIELDS[key])
+        if message:
+            problems.append(Problem(path, f"{key}: {message}"))
+    return tuple(problems), seal
+
+
+def _permission_problems(value: object, path: str) -> tuple[list[Problem], bool]:
+    if not is_object(value):
+        return [Problem(path, "permissions: expected an object")], True
+    problems: list[Problem] = []
+    sealed = False
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(Permissions)}
+    for key, item in value.items():
+        if key not in _PERMISSIONS:
+            problems.append(
+                Problem(path, f"unknown key 'permissions.{key}' is kept and has no effect", level="warning")
+            )
+            continue
+        message = _mismatch(item, types[key])
+        if message:
+            problems.append(Problem(path, f"permissions.{key}: {message}"))
+            sealed = sealed or key in _GUARDS
+    return problems, sealed
+
+
+def _mismatch(value: object, wanted: object) -> str:
+    try:
+        msgspec.convert(value, wanted)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
