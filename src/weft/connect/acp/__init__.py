@@ -1,0 +1,1 @@
+"""Any ACP agent behind the `Connection` port: a child process or a WebSocket."""
