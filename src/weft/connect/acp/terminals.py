@@ -11,8 +11,8 @@ from anyio.abc import TaskGroup
 
 from weft.errors import TransportError
 from weft.protocols.acp.content import pairs
-from weft.protocols.acp.session import CreateTerminal, ExitStatus, TerminalOutput
 from weft.protocols.acp.frames import INTERNAL_ERROR, NOT_FOUND, RpcError
+from weft.protocols.acp.session import CreateTerminal, ExitStatus, TerminalOutput
 from weft.schema.events import TaskInfo
 from weft.transports.process import Child, spawn
 
