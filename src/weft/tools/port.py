@@ -157,6 +157,8 @@ class Tool(Generic[A]):
     name: ClassVar[str]
     args: type[A]
     aliases: ClassVar[tuple[str, ...]] = ()
+    arg_aliases: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Other names of an argument, with the right one. Never for what rules look at: they see the input as it came."""
     kind: ClassVar[ToolKind] = "other"
     group: ClassVar[str] = "other"
     """Seed 000's permission group: readonly, edit, execution, mcp or other."""
@@ -200,7 +202,9 @@ class Tool(Generic[A]):
         Raises:
             msgspec.ValidationError: with a sentence that says where.
         """
-        return msgspec.convert(value, self.args, strict=False)
+        from weft.tools.arguments import decode
+
+        return decode(self.args, value, self.arg_aliases)
 
 
 AnyTool = Tool[Any]
