@@ -1,0 +1,1 @@
+"""The editors that Weft offers to agents: one without a screen, Neovim, and the web page."""
