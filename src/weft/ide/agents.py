@@ -5,20 +5,14 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import anyio
+import anyio.abc
+import msgspec
 
 from weft.errors import TransportError
 from weft.ide.tools import Toolbox
 from weft.protocols.ide.catalogue import AnyArguments
-from weft.protocols.ide.frames import (
-    INTERNAL_ERROR,
-    Reply,
-    RequestId,
-    encode_error,
-    encode_notification,
-    encode_request,
-    encode_result,
-)
 from weft.protocols.ide.host import Answered, Attached, Called, Cancelled, Host, HostEvent, Send
+from weft.protocols.jsonrpc import INTERNAL_ERROR, Id, Response, notification
 from weft.schema.content import Json
 from weft.transports.messages import MessageStream
 
@@ -39,7 +33,7 @@ class Agent:
         *,
         number: int,
         attached: Callable[["Agent"], None],
-        answered: Callable[["Agent", Reply], None] | None = None,
+        answered: Callable[["Agent", Response], None] | None = None,
         tap: Tap | None = None,
     ) -> None:
         self.host = Host(toolbox.specs)
@@ -49,7 +43,7 @@ class Agent:
         self._attached = attached
         self._answered = answered
         self._tap = tap
-        self._calls: dict[RequestId, anyio.CancelScope] = {}
+        self._calls: dict[Id, anyio.CancelScope] = {}
         self._outbox, self._unsent = anyio.create_memory_object_stream[str](MAX_UNREAD)
         self._group: anyio.abc.TaskGroup | None = None
 
@@ -74,15 +68,22 @@ class Agent:
             self._group.cancel_scope.cancel()
 
     def notify(self, method: str, params: Json | None = None) -> None:
-        self._put(encode_notification(method, params))
+        self._put(notification(method, params))
 
-    def request(self, number: RequestId, method: str, params: Json | None = None) -> None:
-        self._put(encode_request(number, method, params))
+    def request(self, method: str, params: Json | None = None) -> Id:
+        """Asks the agent; `answered` is called with what it says."""
+        id, message = self.host.request(method, params)
+        self._put(message)
+        return id
 
     def send_raw(self, frame: str) -> None:
-        self._put(frame)
+        """Any text, as one frame: for those who test agents."""
+        self._put_frame(frame)
 
-    def _put(self, frame: str) -> None:
+    def _put(self, message: Json) -> None:
+        self._put_frame(msgspec.json.encode(message).decode())
+
+    def _put_frame(self, frame: str) -> None:
         try:
             self._outbox.send_nowait(frame)
         except anyio.WouldBlock:
@@ -98,7 +99,8 @@ class Agent:
             try:
                 await self._stream.send(frame)
             except TransportError:
-                return self.end()
+                self.end()
+                return
 
     async def _read(self, group: anyio.abc.TaskGroup) -> None:
         while (data := await self._stream.receive()) is not None:
@@ -109,9 +111,10 @@ class Agent:
 
     def _handle(self, event: HostEvent, group: anyio.abc.TaskGroup) -> None:
         match event:
-            case Send(frame=frame):
-                self._put(frame)
+            case Send(message=message):
+                self._put(message)
             case Called():
+                self._calls[event.id] = anyio.CancelScope()
                 group.start_soon(self._call, event.id, event.name, event.arguments)
             case Cancelled(id=number):
                 scope = self._calls.pop(number, None)
@@ -119,18 +122,21 @@ class Agent:
                     scope.cancel()
             case Attached():
                 self._attached(self)
-            case Answered(reply=reply):
+            case Answered(response=response):
                 if self._answered:
-                    self._answered(self, reply)
+                    self._answered(self, response)
 
-    async def _call(self, number: RequestId, name: str, arguments: AnyArguments) -> None:
-        scope = self._calls[number] = anyio.CancelScope()
-        with scope:
+    async def _call(self, id: Id, name: str, arguments: AnyArguments) -> None:
+        result: Json | None = None
+        with self._calls[id] as scope:
             try:
-                frame = encode_result(number, await self._toolbox.call(self, name, arguments))
+                result = await self._toolbox.call(self, name, arguments)
             except Exception:  # noqa: BLE001 - the boundary of a peer's request: one bad call must not end the others
                 _log.exception("the tool %s failed", name)
-                frame = encode_error(number, INTERNAL_ERROR, f"{name} failed inside the editor")
-            self._put(frame)
-        self._calls.pop(number, None)
-        self.host.answered(number)
+        if scope.cancel_called:
+            return
+        del self._calls[id]
+        if result is None:
+            self._put(self.host.error(id, INTERNAL_ERROR, f"{name} failed inside the editor"))
+        else:
+            self._put(self.host.result(id, result))

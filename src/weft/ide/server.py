@@ -89,6 +89,7 @@ class IdeServer:
                 ide_name=self.editor.name,
                 token=seat.token,
             )
+            self._selection = await self.editor.selection()
             file = LockFile(self._home, self.lock)
             file.write()
             stack.callback(file.remove)

@@ -23,14 +23,12 @@ from weft.protocols.ide.values import (
 from weft.schema.content import Json
 
 _NUMBERED: dict[int, Severity] = {1: "Error", 2: "Warning", 3: "Information", 4: "Hint"}
-_WORDS: dict[str, Severity] = {word.lower(): word for word in SEVERITIES} | {"info": "Information"}
+_WORDS: dict[str, Severity] = {"info": "Information", **{word.lower(): word for word in SEVERITIES}}
 
 
 def texts(result: Json) -> tuple[str, ...]:
     """The text blocks of a tool result; none for a result without `content`."""
-    return tuple(
-        found for item in _objects(result.get("content")) if isinstance(found := item.get("text"), str)
-    )
+    return tuple(found for item in _objects(result.get("content")) if isinstance(found := item.get("text"), str))
 
 
 def decode_decision(result: Json) -> Decision:

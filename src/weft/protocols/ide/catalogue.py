@@ -72,7 +72,7 @@ SPECS: Final = (
     ),
     ToolSpec("getCurrentSelection", "The text that is marked in the active editor.", Nothing),
     ToolSpec("getLatestSelection", "The text that was marked last, in whichever editor.", Nothing),
-    ToolSpec("getOpenEditors", "The files that are open, which one is active, and which have unsaved changes.", Nothing),
+    ToolSpec("getOpenEditors", "The open files: which one is active, and which have unsaved changes.", Nothing),
     ToolSpec("getWorkspaceFolders", "The folders that are open in the editor.", Nothing),
     ToolSpec("getDiagnostics", "Errors and warnings of the language servers, for one file or for all.", GetDiagnostics),
     ToolSpec("checkDocumentDirty", "Whether an open file has unsaved changes.", OneFile),

@@ -5,46 +5,32 @@ pid. Whatever can be answered from here is answered; tool calls come out as even
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 import msgspec
 
 from weft import __version__
-from weft.errors import RemoteProtocolError
 from weft.protocols.ide import choose_revision
 from weft.protocols.ide.catalogue import BY_NAME, AnyArguments, ToolSpec, decode_arguments, encode_spec
-from weft.protocols.ide.frames import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    NOT_INITIALIZED,
-    PARSE_ERROR,
-    Frame,
-    Notification,
-    Reply,
-    Request,
-    RequestId,
-    decode_frame,
-    encode_error,
-    encode_result,
-)
 from weft.protocols.ide.notices import as_object
+from weft.protocols.jsonrpc import INVALID_PARAMS, Id, Invalid, Notification, Peer, Request, Response
 from weft.schema.content import Json
 
+NOT_INITIALIZED = -32002
 MAX_CALLS = 256
 """Tool calls of one agent that may wait at once."""
 
 
 class Send(msgspec.Struct, frozen=True):
-    """A frame to be sent."""
+    """A message to be sent."""
 
-    frame: str
+    message: Json
 
 
 class Called(msgspec.Struct, frozen=True):
-    """A tool is asked for. `answered` must be told when its answer was sent."""
+    """A tool is asked for; answer with `result` or `error`."""
 
-    id: RequestId
+    id: Id
     name: str
     arguments: AnyArguments
 
@@ -52,7 +38,7 @@ class Called(msgspec.Struct, frozen=True):
 class Cancelled(msgspec.Struct, frozen=True):
     """The agent no longer waits for this call: it gets no answer."""
 
-    id: RequestId
+    id: Id
 
 
 class Attached(msgspec.Struct, frozen=True):
@@ -62,7 +48,7 @@ class Attached(msgspec.Struct, frozen=True):
 class Answered(msgspec.Struct, frozen=True):
     """The agent's answer to a request of ours."""
 
-    reply: Reply
+    response: Response
 
 
 HostEvent: TypeAlias = Send | Called | Cancelled | Attached | Answered
@@ -73,54 +59,56 @@ class Host:
 
     def __init__(self, specs: Callable[[], Iterable[ToolSpec]]) -> None:
         self._specs = specs
+        self._peer = Peer(max_open=MAX_CALLS, lenient=True)
         self._initialized = False
         self._attached = False
-        self._open: set[RequestId] = set()
         self.agent_name = ""
         self.agent_pid: int | None = None
         self.revision = ""
 
     def receive(self, data: str | bytes) -> list[HostEvent]:
-        """Never raises: what cannot be understood is refused or passed over, as MCP has it."""
-        try:
-            frame: Frame = decode_frame(data)
-        except RemoteProtocolError as error:
-            code = PARSE_ERROR if "not JSON" in str(error) else INVALID_REQUEST
-            return [Send(encode_error(None, code, str(error)))]
-        match frame:
+        """Never raises: what cannot be understood is refused or passed over."""
+        incoming = self._peer.receive_bytes(data)
+        match incoming:
             case Request():
-                return self._request(frame)
+                return self._request(incoming)
             case Notification():
-                return self._notification(frame)
-            case Reply():
-                return [Answered(frame)]
+                return self._notification(incoming)
+            case Response():
+                return [Answered(incoming)]
+            case Invalid(reply=reply):
+                return [] if reply is None else [Send(reply)]
+        assert_never(incoming)
 
-    def answered(self, number: RequestId) -> None:
-        self._open.discard(number)
+    def request(self, method: str, params: Json | None = None) -> tuple[Id, Json]:
+        return self._peer.request(method, params)
+
+    def result(self, id: Id, result: Json) -> Json:
+        return self._peer.result(id, result)
+
+    def error(self, id: Id, code: int, message: str) -> Json:
+        return self._peer.error(id, code, message)
 
     def _request(self, request: Request) -> list[HostEvent]:
+        params = as_object(request.params)
         match request.method:
             case "initialize":
-                return [Send(encode_result(request.id, self._initialize(request.params)))]
-            case "ping":
-                return [Send(encode_result(request.id, {}))]
+                return [Send(self._peer.result(request.id, self._initialize(params)))]
+            case "ping" | "logging/setLevel":
+                return [Send(self._peer.result(request.id, {}))]
             case _ if not self._initialized:
-                return [Send(encode_error(request.id, NOT_INITIALIZED, "initialize comes first"))]
+                return [Send(self._peer.error(request.id, NOT_INITIALIZED, "initialize comes first"))]
             case "tools/list":
                 listed: Json = {"tools": [encode_spec(spec) for spec in self._specs()]}
-                return [Send(encode_result(request.id, listed)), *self._attach()]
+                return [Send(self._peer.result(request.id, listed)), *self._attach()]
             case "tools/call":
-                return [*self._attach(), self._call(request)]
+                return [*self._attach(), self._call(request.id, params)]
             case "prompts/list":
-                return [Send(encode_result(request.id, {"prompts": []}))]
+                return [Send(self._peer.result(request.id, {"prompts": []}))]
             case "resources/list":
-                return [Send(encode_result(request.id, {"resources": []}))]
-            case "resources/templates/list":
-                return [Send(encode_result(request.id, {"resourceTemplates": []}))]
-            case "logging/setLevel":
-                return [Send(encode_result(request.id, {}))]
-            case method:
-                return [Send(encode_error(request.id, METHOD_NOT_FOUND, f"Method not found: {method[:80]}"))]
+                return [Send(self._peer.result(request.id, {"resources": []}))]
+            case _:
+                return [Send(self._peer.not_found(request.id))]
 
     def _initialize(self, params: Json) -> Json:
         self._initialized = True
@@ -132,31 +120,27 @@ class Host:
             "serverInfo": {"name": "weft", "version": __version__},
         }
 
-    def _call(self, request: Request) -> HostEvent:
-        name = request.params.get("name")
+    def _call(self, id: Id, params: Json) -> HostEvent:
+        name = params.get("name")
         offered = {spec.name for spec in self._specs()}
         if not isinstance(name, str) or name not in offered:
-            return Send(encode_error(request.id, INVALID_PARAMS, f"Unknown tool: {str(name)[:80]}"))
-        if request.id in self._open or len(self._open) >= MAX_CALLS:
-            why = "this id is in use" if request.id in self._open else "too many calls at once"
-            return Send(encode_error(request.id, INVALID_REQUEST, why))
+            return Send(self._peer.error(id, INVALID_PARAMS, f"Unknown tool: {str(name)[:80]}"))
         try:
-            arguments = decode_arguments(BY_NAME[name], request.params.get("arguments"))
+            arguments = decode_arguments(BY_NAME[name], params.get("arguments"))
         except msgspec.ValidationError as error:
-            return Send(encode_error(request.id, INVALID_PARAMS, f"{name}: {error}"))
-        self._open.add(request.id)
-        return Called(request.id, name, arguments)
+            return Send(self._peer.error(id, INVALID_PARAMS, f"{name}: {error}"))
+        return Called(id, name, arguments)
 
     def _notification(self, notification: Notification) -> list[HostEvent]:
+        params = as_object(notification.params)
         match notification.method:
             case "ide_connected":
-                pid = notification.params.get("pid")
+                pid = params.get("pid")
                 self.agent_pid = pid if isinstance(pid, int) else None
                 return self._attach()
             case "notifications/cancelled":
-                number = notification.params.get("requestId")
-                if isinstance(number, str | int) and number in self._open:
-                    self._open.discard(number)
+                number = params.get("requestId")
+                if isinstance(number, str | int) and self._peer.drop(number):
                     return [Cancelled(number)]
                 return []
             case _:

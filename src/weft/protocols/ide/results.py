@@ -119,10 +119,7 @@ def folders(paths: Sequence[str]) -> Json:
 
 def diagnostics(found: Iterable[FileDiagnostics]) -> Json:
     return encode_json(
-        [
-            {"uri": to_uri(file.path), "diagnostics": [_diagnostic(item) for item in file.diagnostics]}
-            for file in found
-        ]
+        [{"uri": to_uri(file.path), "diagnostics": [_diagnostic(item) for item in file.diagnostics]} for file in found]
     )
 
 
