@@ -90,7 +90,7 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class RefreshAsked(msgspec.Struct, frozen=True):
-    """Pulled diagnostics are out of date."""
+    """Pulled diagnostics are out of date, or the server now wants to be asked."""
 
 
 LspEvent: TypeAlias = Replied | Published | RefreshAsked
@@ -189,8 +189,9 @@ class LspClient:
         for message in self._framing.feed(data):
             method, number = message.get("method"), message.get("id")
             if isinstance(method, str) and number is not None:
+                pulled = self.pulls
                 answers += encode_frame(self._answer(number, method, as_object(message.get("params"))))
-                if method == "workspace/diagnostic/refresh":
+                if method == "workspace/diagnostic/refresh" or self.pulls != pulled:
                     events.append(RefreshAsked())
             elif method == "textDocument/publishDiagnostics":
                 events.append(_published(as_object(message.get("params"))))
