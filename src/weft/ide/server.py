@@ -63,6 +63,7 @@ class IdeServer:
         self._count = 0
         self._moved = anyio.Event()
         self._selection: Selection | None = None
+        self.subprotocols: tuple[str, ...] = (SUBPROTOCOL,)
         self._stack = AsyncExitStack()
         self.lock: Lock = Lock(port=0)
 
@@ -125,7 +126,7 @@ class IdeServer:
                 access=access,
                 port=seat.port,
                 deflate=False,
-                subprotocols=(SUBPROTOCOL,),
+                subprotocols=self.subprotocols,
                 ping_interval=KEEP_ALIVE,
             )
             try:
