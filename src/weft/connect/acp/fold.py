@@ -7,6 +7,7 @@ the first one out, or send it twice. A message ends where another kind of thing 
 
 import itertools
 import re
+from typing import Literal
 
 import msgspec
 
@@ -82,6 +83,8 @@ class Fold:
         self._tools: dict[str, _Tool] = {}
         self._user: list[AnyBlock] = []
         self.text = ""
+        self.denied: set[str] = set()
+        """Calls that the person refused: they end as such, not as failures."""
 
     def feed(self, update: u.AnyUpdate) -> list[e.AgentEvent]:
         """The events of one update, in order."""
@@ -104,7 +107,7 @@ class Fold:
                 )
                 return self._changed("commands", commands=infos)
             case u.CurrentMode(current_mode_id=mode):
-                return self.set_controls(msgspec.structs.replace(self.controls, current_mode=mode), "mode")
+                return self.set_controls(self.controls.with_mode(mode), "mode")
             case u.ConfigOptions(config_options=options):
                 return self.set_controls(msgspec.structs.replace(self.controls, options=options), "config")
             case u.SessionInfoUpdate(title=title):
@@ -277,7 +280,7 @@ class Fold:
             tool_use_id=known.tool_call_id,
             name=tool.name,
             result=ToolResult(known.tool_call_id, text, bad),
-            outcome="ok" if not bad else "cancelled" if outcome == "cancelled" else "error",
+            outcome=_outcome(outcome, denied=known.tool_call_id in self.denied),
             display=_display(known, text),
             data=known.raw_output if known.raw_output is not msgspec.UNSET else None,
             edits=_edits(known),
@@ -297,14 +300,21 @@ class Fold:
                     return tool.fields.tool_call_id, tool.parent
         return None
 
-    def close(self, *, cancelled: bool = False) -> list[e.AgentEvent]:
-        """Ends what is open: at the end of a turn, or of a replay."""
+    def close(self, outcome: str = "ok") -> list[e.AgentEvent]:
+        """Ends what is open: at the end of a turn, or of a replay. Some agents never tell that a call has ended."""
         out = [*self._close_user(), *self._close_messages()]
         for tool in self._tools.values():
             if tool.state in ("pending", "running"):
-                out.append(self._ended(tool, "cancelled" if cancelled else "error"))
+                out.append(self._ended(tool, "error" if tool.fields.tool_call_id in self.denied else outcome))
         self._tools.clear()
+        self.denied.clear()
         return out
+
+
+def _outcome(outcome: str, *, denied: bool) -> Literal["ok", "error", "denied", "cancelled"]:
+    if outcome in ("ok", "cancelled"):
+        return "ok" if outcome == "ok" else "cancelled"
+    return "denied" if denied else "error"
 
 
 def parent_of(agent_id: str | None) -> str | None:

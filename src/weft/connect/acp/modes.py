@@ -82,6 +82,14 @@ class Controls(msgspec.Struct, frozen=True):
         option = self.of("thought_level")
         return to_thinking(str(option.current_value)) if option else ThinkingConfig()
 
+    def with_mode(self, mode_id: str) -> "Controls":
+        """The mode changed; the option and the older field tell the same."""
+        options = tuple(
+            msgspec.structs.replace(option, current_value=mode_id) if option is self.of("mode") else option
+            for option in self.options
+        )
+        return msgspec.structs.replace(self, options=options, current_mode=mode_id)
+
     def mode_id(self, mode: Mode) -> str | None:
         """The agent's id for our mode; None when it has no such mode."""
         option = self.of("mode")

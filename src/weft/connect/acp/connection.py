@@ -1,0 +1,504 @@
+"""`AcpConnection`: an ACP agent with one session, as the `Connection` port has it."""
+
+import itertools
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import anyio
+import msgspec
+
+from weft import __version__
+from weft.connect.acp import asks
+from weft.connect.acp.files import HostFiles
+from weft.connect.acp.fold import Fold
+from weft.connect.acp.host import Host
+from weft.connect.acp.modes import thinking_id, to_controls
+from weft.connect.acp.prompt import to_prompt
+from weft.connect.acp.start import Opener
+from weft.connect.acp.terminals import HostTerminal, HostTerminals
+from weft.errors import ConnectionLost, TransportError
+from weft.protocols.acp import session as s
+from weft.protocols.acp.content import McpServer
+from weft.protocols.acp.frames import AUTH_REQUIRED, METHOD_NOT_FOUND, Id, RpcError
+from weft.protocols.acp.updates import AgentChunk, ConfigOptions, ThoughtChunk, ToolCall, ToolCallUpdate, decode_update
+from weft.schema import commands as c
+from weft.schema import events as e
+from weft.schema.content import text_of
+from weft.schema.wire import as_blocks
+from weft.transports.rpc import RpcPeer
+
+_log = logging.getLogger(__name__)
+CALL_LIMIT = 60.0
+"""Seconds for any request but a prompt."""
+CANCEL_LIMIT = 30.0
+"""Seconds after a cancel in which the turn must end; then it is ended here, and what comes later is dropped."""
+_CAPABILITIES = s.ClientCapabilities(
+    fs=s.FileCapabilities(read_text_file=True, write_text_file=True),
+    terminal=True,
+    session=s.ClientSessionCapabilities(
+        compaction=s.MARKER, config_options=s.ConfigCapabilities(boolean=s.MARKER), notices=s.MARKER
+    ),
+    elicitation=s.ElicitationCapabilities(form=s.MARKER, url=s.MARKER),
+)
+
+
+class AcpOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`session_id` loads a session; `fresh` alone opens a new one. `auth_method` is used when the agent wants one."""
+
+    cwd: Path
+    session_id: str = ""
+    directories: tuple[Path, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = ()
+    mode: e.Mode | None = None
+    model: str | None = None
+    auth_method: str | None = None
+    host_files: bool = True
+    """Offer our file system and terminals to the agent."""
+    start_limit: float = 60.0
+
+
+class AcpConnection:
+    """See `Connection`. Prompts sent while a turn runs wait for its end: ACP has no other place for them."""
+
+    def __init__(self, opener: Opener, options: AcpOptions) -> None:
+        self._opener = opener
+        self._options = options
+        self._stack = AsyncExitStack()
+        self._fold = Fold(e.SessionInfo(options.session_id, str(options.cwd), ""))
+        self._send_event, self._events = anyio.create_memory_object_stream[e.AgentEvent](4096)
+        self._queue: list[c.Prompt] = []
+        self._wake = anyio.Event()
+        self._ids = itertools.count(1)
+        self._pending: dict[str, tuple[asks.Pending, anyio.Event, list[object]]] = {}
+        self._turn: anyio.CancelScope | None = None
+        self._cancelled = False
+        self._replayed: list[e.AgentEvent] | None = None
+        self.agent = s.Initialized(protocol_version=0)
+        self.session_id = ""
+
+    @property
+    def info(self) -> e.SessionInfo:
+        return self._fold.info
+
+    @property
+    def alive(self) -> bool:
+        return bool(self.session_id) and not self._peer.closed.is_set()
+
+    @property
+    def turn_running(self) -> bool:
+        return self._turn is not None
+
+    # --- opening ----------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        try:
+            with anyio.fail_after(self._options.start_limit):
+                stream = await self._stack.enter_async_context(self._opener)
+            self._peer = RpcPeer(stream, on_request=self._asked, on_notification=self._notified)
+            self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+            self._stack.push_async_callback(self._leave)
+            self._tasks.start_soon(self._run)
+            with anyio.fail_after(self._options.start_limit):
+                await self._open()
+        except (TransportError, RpcError, TimeoutError, msgspec.MsgspecError) as error:
+            failure = self._lost(error)
+            await self._stack.aclose()
+            raise failure from error
+        except BaseException as error:
+            with anyio.CancelScope(shield=True):
+                await self._stack.__aexit__(type(error), error, error.__traceback__)
+            raise
+        self._tasks.start_soon(self._turns)
+        return self
+
+    def _lost(self, error: Exception) -> ConnectionLost:
+        if isinstance(error, RpcError) and error.code == AUTH_REQUIRED:
+            names = ", ".join(f"{m.id} ({m.name})" for m in self.agent.auth_methods or ())
+            return ConnectionLost(
+                "the agent wants a login first",
+                hint=f"Log in with the agent's own command. It offers: {names or 'nothing'}.",
+            )
+        said = "it did not answer in time" if isinstance(error, TimeoutError) else str(error)
+        why = self._opener.why()
+        return ConnectionLost(f"the agent cannot be used: {said}" + (f" ({why})" if why else ""))
+
+    async def _leave(self) -> None:
+        """Ends our tasks before the stream below them is closed."""
+        with anyio.CancelScope(shield=True):
+            if hasattr(self, "_terminals"):
+                await self._terminals.close()
+        self._tasks.cancel_scope.cancel()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        await self._stack.__aexit__(kind, error, trace)
+        self._send_event.close()
+        self._events.close()
+        return None
+
+    async def _open(self) -> None:
+        asked = s.Initialize(
+            protocol_version=s.VERSION,
+            client_capabilities=_CAPABILITIES if self._options.host_files else s.ClientCapabilities(),
+            client_info=s.Implementation(name="weft", title="Weft", version=__version__),
+        )
+        raw = await self._peer.call("initialize", asked, timeout=CALL_LIMIT)
+        self.agent = msgspec.json.decode(raw, type=s.Initialized)
+        named = self.agent.agent_info
+        self._fold.info = msgspec.structs.replace(
+            self.info,
+            agent_name=named.name if named else "agent",
+            agent_version=named.version if named else "",
+            directories=tuple(str(folder) for folder in self._options.directories),
+        )
+        roots = (self._options.cwd, *self._options.directories)
+        files = HostFiles(roots, empty_for_missing="gemini" in self.info.agent_name.lower())
+        self._terminals = HostTerminals(
+            self._tasks, self._options.cwd, files.confined, self._terminal_said, self._task_changed
+        )
+        self._host = Host(files, self._terminals)
+        await self.open_session(self._options.session_id)
+        await self._emit(e.SessionStarted(info=self.info, resumed=bool(self._options.session_id)))
+        await self._emit(*(self._replayed or ()))
+        self._replayed = None
+        if self._options.mode and self._options.mode != self.info.mode:
+            await self._set_mode(self._options.mode)
+        if self._options.model and self._options.model != self.info.model:
+            await self._set_model(self._options.model)
+
+    async def open_session(self, session_id: str) -> None:
+        """A new session, or this one loaded. What the agent says of it before it answers is history.
+
+        Raises:
+            RpcError, TransportError: the agent would not.
+        """
+        request = s.OpenSession(
+            cwd=str(self._options.cwd),
+            mcp_servers=self._options.mcp_servers,
+            session_id=session_id,
+            additional_directories=self._directories(),
+        )
+        method = "session/new"
+        if session_id:
+            method = self._load_method()
+            self._fold.replaying = method == "session/load"
+            self._replayed = []
+            self.session_id = session_id
+        try:
+            opened = await self._session_call(method, request)
+            if self._replayed is not None:
+                self._replayed += self._fold.close()
+        finally:
+            self._fold.replaying = False
+        self.session_id = opened.session_id or session_id
+        self._fold.info = msgspec.structs.replace(self.info, session_id=self.session_id)
+        self._fold.set_controls(to_controls(opened), "opened")
+
+    def _directories(self) -> tuple[str, ...] | None:
+        capabilities = self.agent.agent_capabilities
+        sessions = capabilities.session_capabilities if capabilities else None
+        if not self._options.directories or sessions is None or sessions.additional_directories is None:
+            return None
+        return tuple(str(folder) for folder in self._options.directories)
+
+    def _load_method(self) -> str:
+        capabilities = self.agent.agent_capabilities
+        if capabilities and capabilities.load_session:
+            return "session/load"
+        sessions = capabilities.session_capabilities if capabilities else None
+        if sessions and sessions.resume is not None:
+            return "session/resume"
+        raise RpcError(METHOD_NOT_FOUND, "this agent cannot load a session")
+
+    async def _session_call(self, method: str, request: s.OpenSession) -> s.SessionOpened:
+        try:
+            raw = await self._peer.call(method, request, timeout=CALL_LIMIT)
+        except RpcError as error:
+            if error.code != AUTH_REQUIRED or not self._options.auth_method:
+                raise
+            await self._peer.call(
+                "authenticate", s.Authenticate(method_id=self._options.auth_method), timeout=CALL_LIMIT
+            )
+            raw = await self._peer.call(method, request, timeout=CALL_LIMIT)
+        if bytes(raw) == b"null":
+            return s.SessionOpened()
+        return msgspec.json.decode(raw, type=s.SessionOpened)
+
+    # --- running ----------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        try:
+            await self._peer.run()
+        finally:
+            for _, answered, _ in self._pending.values():
+                answered.set()
+        if self._turn is None:
+            self._send_event.close()
+        self._wake.set()
+
+    async def _emit(self, *events: e.AgentEvent) -> None:
+        for event in events:
+            if self._replayed is not None and not isinstance(event, e.SessionStarted):
+                self._replayed.append(event)
+                continue
+            try:
+                await self._send_event.send(event)
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return
+
+    async def events(self) -> AsyncIterator[e.AgentEvent]:
+        try:
+            while True:
+                yield await self._events.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            return
+
+    async def _turns(self) -> None:
+        while not self._peer.closed.is_set():
+            if not self._queue:
+                self._wake = anyio.Event()
+                await self._wake.wait()
+                continue
+            prompt = self._queue.pop(0)
+            await self._queue_changed()
+            await self._play(prompt)
+        self._send_event.close()
+
+    async def _play(self, prompt: c.Prompt) -> None:
+        turn_id = f"turn_{next(self._ids)}"
+        content = as_blocks(prompt.content)
+        await self._emit(
+            e.TurnStarted(turn_id=turn_id, prompt_ids=(prompt.id,), origin=prompt.origin),
+            e.PromptAdded(id=prompt.id, content=content, synthetic=prompt.synthetic),
+        )
+        self._fold.text = ""
+        self._cancelled = False
+        began = anyio.current_time()
+        reason, error, stop = "cancelled", None, None
+        with anyio.CancelScope() as self._turn:
+            reason, error, stop = await self._ask_agent(prompt)
+        self._turn = None
+        await self._withdraw_all()
+        await self._emit(
+            *self._fold.close("ok" if reason == "completed" else "cancelled" if reason == "cancelled" else "error")
+        )
+        await self._emit(
+            e.TurnEnded(
+                turn_id=turn_id,
+                reason=reason,
+                text=self._fold.text,
+                error=error,
+                stop_reason=stop,
+                steps=1,
+                total_cost=self._fold.cost,
+                duration=anyio.current_time() - began,
+            )
+        )
+
+    async def _ask_agent(self, prompt: c.Prompt) -> tuple[e.TurnReason, str | None, str | None]:
+        capabilities = self.agent.agent_capabilities
+        takes = capabilities.prompt_capabilities if capabilities else s.PromptCapabilities()
+        blocks = to_prompt(prompt.content, takes)
+        request = {"sessionId": self.session_id, "prompt": blocks}
+        try:
+            raw = await self._peer.call("session/prompt", request, cancels=False)
+            stop = msgspec.json.decode(raw, type=s.PromptAnswer).stop_reason
+        except RpcError as error:
+            if self._cancelled:
+                return "cancelled", None, "cancelled"
+            return "error", error.message, None
+        except (TransportError, msgspec.MsgspecError) as error:
+            return "error", f"{error}" + (f" ({why})" if (why := self._opener.why()) else ""), None
+        return to_reason(stop), None, stop
+
+    # --- commands ---------------------------------------------------------------------------------------------
+
+    async def send(self, command: c.Command) -> None:
+        if not self.alive:
+            raise ConnectionLost("the agent is gone")
+        try:
+            await self._do(command)
+        except TransportError as error:
+            raise ConnectionLost(str(error)) from error
+        except RpcError as error:
+            await self._emit(e.Notice(text=f"the agent refused: {error.message}", level="warning", tag="refused"))
+        except TimeoutError:
+            await self._emit(e.Notice(text="the agent did not answer", level="warning", tag="refused"))
+
+    async def _do(self, command: c.Command) -> None:
+        match command:
+            case c.Prompt():
+                self._queue.append(command if command.id else msgspec.structs.replace(command, id=self._new_id()))
+                if self._turn is not None:
+                    await self._queue_changed()
+                self._wake.set()
+            case c.DropPrompt(id=id_, replace=words):
+                self._queue = [
+                    msgspec.structs.replace(prompt, content=words) if prompt.id == id_ and words else prompt
+                    for prompt in self._queue
+                    if prompt.id != id_ or words
+                ]
+                await self._queue_changed()
+            case c.Cancel(drop_queue=drop):
+                await self._cancel(drop=drop)
+            case c.PermissionAnswered() | c.QuestionAnswered() | c.PlanAnswered() | c.InputGiven():
+                await self._answered(command)
+            case c.SetMode(mode=mode):
+                await self._set_mode(mode)
+            case c.SetModel(model=model):
+                await self._set_model(model or "default")
+            case c.SetThinking(thinking=thinking):
+                option = self._fold.controls.of("thought_level")
+                value = thinking_id(thinking, option) if option else None
+                await self._set_option(option.id if option else "", value, "its thinking cannot be changed")
+            case c.Compact(instructions=words):
+                await self._slash("compact", words)
+            case c.StopTask(task_id=task):
+                await self._terminals.kill(task)
+            case c.SetTitle() | c.Rewind() | c.ServerCommand():
+                await self._cannot(f"{type(command).__name__} is not something that ACP agents do")
+
+    def _new_id(self) -> str:
+        return f"prompt_{next(self._ids)}"
+
+    async def _queue_changed(self) -> None:
+        waiting = tuple(e.QueuedPrompt(prompt.id, text_of(prompt.content)) for prompt in self._queue)
+        await self._emit(e.QueueChanged(prompts=waiting))
+
+    async def _cancel(self, *, drop: bool) -> None:
+        if drop and self._queue:
+            self._queue.clear()
+            await self._queue_changed()
+        if self._turn is None:
+            return
+        self._cancelled = True
+        self._turn.deadline = anyio.current_time() + CANCEL_LIMIT
+        await self._peer.notify("session/cancel", s.SessionRef(session_id=self.session_id))
+        await self._withdraw_all()
+
+    async def _set_mode(self, mode: e.Mode) -> None:
+        id_ = self._fold.controls.mode_id(mode)
+        if id_ is None:
+            await self._cannot(f"this agent has no mode {mode}")
+        elif option := self._fold.controls.of("mode"):
+            await self._set_option(option.id, id_, "")
+        else:
+            await self._peer.call(
+                "session/set_mode", s.SetMode(session_id=self.session_id, mode_id=id_), timeout=CALL_LIMIT
+            )
+            await self._emit(*self._fold.set_controls(self._fold.controls.with_mode(id_), "mode"))
+
+    async def _set_model(self, model: str) -> None:
+        option = self._fold.controls.of("model")
+        if option:
+            await self._set_option(option.id, model, "")
+        elif model in self._fold.controls.model_ids:
+            request = {"sessionId": self.session_id, "modelId": model}
+            await self._peer.call("session/set_model", request, timeout=CALL_LIMIT)
+            controls = msgspec.structs.replace(self._fold.controls, current_model=model)
+            await self._emit(*self._fold.set_controls(controls, "model"))
+        else:
+            await self._cannot(f"this agent has no model {model}")
+
+    async def _set_option(self, id_: str, value: str | None, reason: str) -> None:
+        if value is None:
+            await self._cannot(reason)
+            return
+        request = s.SetConfig(session_id=self.session_id, config_id=id_, value=value)
+        raw = await self._peer.call("session/set_config_option", request, timeout=CALL_LIMIT)
+        options = msgspec.json.decode(raw, type=s.SessionOpened).config_options
+        if options is not None:
+            await self._emit(*self._fold.feed(ConfigOptions(config_options=options)))
+
+    async def _slash(self, name: str, words: str) -> None:
+        if any(command.name == name for command in self.info.commands):
+            await self._do(c.Prompt(f"/{name} {words}".strip(), synthetic=True))
+        else:
+            await self._cannot(f"this agent has no /{name}")
+
+    async def _cannot(self, reason: str) -> None:
+        await self._emit(e.Notice(text=reason, level="warning", tag="unsupported"))
+
+    # --- what the agent says and asks -------------------------------------------------------------------------
+
+    async def _notified(self, method: str, params: msgspec.Raw) -> None:
+        if method != "session/update":
+            _log.debug("ignored notification %s", method)
+            return
+        note = msgspec.json.decode(params, type=s.UpdateNote)
+        update = decode_update(note.update)
+        if self.session_id and note.session_id != self.session_id:
+            return
+        of_turn = isinstance(update, AgentChunk | ThoughtChunk | ToolCall | ToolCallUpdate)
+        if of_turn and self._turn is None and not self._fold.replaying:
+            _log.debug("dropped a stale update")
+            return
+        await self._emit(*self._fold.feed(update))
+
+    async def _asked(self, method: str, params: msgspec.Raw, id_: Id) -> object:
+        if self._options.host_files and method in self._host.methods:
+            return await self._host.methods[method](params)
+        if method == "session/request_permission":
+            call = msgspec.json.decode(params, type=s.PermissionRequest).tool_call
+            await self._emit(*self._fold.tool(call))
+        pending = asks.to_ask(method, params, f"ask_{next(self._ids)}", self._fold)
+        if pending is None:
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
+        return await self._wait_for_person(pending)
+
+    async def _wait_for_person(self, pending: asks.Pending) -> object:
+        answered, box = anyio.Event(), list[object]()
+        request_id = pending.event.request_id
+        self._pending[request_id] = (pending, answered, box)
+        await self._emit(pending.event)
+        try:
+            await answered.wait()
+        finally:
+            if self._pending.pop(request_id, None):
+                with anyio.move_on_after(1, shield=True):
+                    await self._emit(e.AskWithdrawn(request_id=request_id))
+        return box[0] if box else asks.refused(pending)
+
+    async def _answered(self, command: c.Answer) -> None:
+        if held := self._pending.pop(command.request_id, None):
+            pending, answered, box = held
+            if isinstance(command, c.PermissionAnswered) and command.behavior == "deny":
+                self._fold.denied.add(self._use_of(pending.event))
+            box.append(asks.to_answer(pending, command))
+            answered.set()
+        if isinstance(command, c.PermissionAnswered) and command.interrupt:
+            await self._cancel(drop=False)
+
+    @staticmethod
+    def _use_of(event: asks.Ask) -> str:
+        return event.use.id if isinstance(event, e.PermissionAsked) else ""
+
+    async def _withdraw_all(self) -> None:
+        for request_id, (_, answered, _) in list(self._pending.items()):
+            del self._pending[request_id]
+            answered.set()
+            await self._emit(e.AskWithdrawn(request_id=request_id))
+
+    async def _terminal_said(self, terminal: HostTerminal, text: str) -> None:
+        if owner := self._fold.owner_of(terminal.id):
+            await self._emit(e.ToolProgressed(tool_use_id=owner[0], output=text, parent=owner[1]))
+
+    async def _task_changed(self, task: e.TaskInfo) -> None:
+        await self._emit(e.TaskChanged(task=task))
+
+
+def to_reason(stop: str) -> e.TurnReason:
+    match stop:
+        case "cancelled":
+            return "cancelled"
+        case "refusal":
+            return "refused"
+        case "max_turn_requests":
+            return "max_turns"
+        case _:
+            return "completed"
