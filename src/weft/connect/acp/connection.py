@@ -4,7 +4,6 @@ import itertools
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -17,12 +16,12 @@ from weft.connect.acp.files import HostFiles
 from weft.connect.acp.fold import Fold
 from weft.connect.acp.host import Host
 from weft.connect.acp.modes import thinking_id, to_controls
+from weft.connect.acp.options import CAPABILITIES, AcpOptions
 from weft.connect.acp.prompt import to_prompt
 from weft.connect.acp.start import Opener
 from weft.connect.acp.terminals import HostTerminal, HostTerminals
 from weft.errors import ConnectionLost, TransportError
 from weft.protocols.acp import session as s
-from weft.protocols.acp.content import McpServer
 from weft.protocols.acp.frames import AUTH_REQUIRED, METHOD_NOT_FOUND, Id, RpcError
 from weft.protocols.acp.updates import AgentChunk, ConfigOptions, ThoughtChunk, ToolCall, ToolCallUpdate, decode_update
 from weft.schema import commands as c
@@ -36,29 +35,6 @@ CALL_LIMIT = 60.0
 """Seconds for any request but a prompt."""
 CANCEL_LIMIT = 30.0
 """Seconds after a cancel in which the turn must end; then it is ended here, and what comes later is dropped."""
-_CAPABILITIES = s.ClientCapabilities(
-    fs=s.FileCapabilities(read_text_file=True, write_text_file=True),
-    terminal=True,
-    session=s.ClientSessionCapabilities(
-        compaction=s.MARKER, config_options=s.ConfigCapabilities(boolean=s.MARKER), notices=s.MARKER
-    ),
-    elicitation=s.ElicitationCapabilities(form=s.MARKER, url=s.MARKER),
-)
-
-
-class AcpOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`session_id` loads a session; `fresh` alone opens a new one. `auth_method` is used when the agent wants one."""
-
-    cwd: Path
-    session_id: str = ""
-    directories: tuple[Path, ...] = ()
-    mcp_servers: tuple[McpServer, ...] = ()
-    mode: e.Mode | None = None
-    model: str | None = None
-    auth_method: str | None = None
-    host_files: bool = True
-    """Offer our file system and terminals to the agent."""
-    start_limit: float = 60.0
 
 
 class AcpConnection:
@@ -144,7 +120,7 @@ class AcpConnection:
     async def _open(self) -> None:
         asked = s.Initialize(
             protocol_version=s.VERSION,
-            client_capabilities=_CAPABILITIES if self._options.host_files else s.ClientCapabilities(),
+            client_capabilities=CAPABILITIES if self._options.host_files else s.ClientCapabilities(),
             client_info=s.Implementation(name="weft", title="Weft", version=__version__),
         )
         raw = await self._peer.call("initialize", asked, timeout=CALL_LIMIT)

@@ -1,0 +1,33 @@
+"""What a person or a program chooses about a connection to an ACP agent, and what we tell agents that we can do."""
+
+from pathlib import Path
+
+import msgspec
+
+from weft.protocols.acp import session as s
+from weft.protocols.acp.content import McpServer
+from weft.schema.events import Mode
+
+CAPABILITIES = s.ClientCapabilities(
+    fs=s.FileCapabilities(read_text_file=True, write_text_file=True),
+    terminal=True,
+    session=s.ClientSessionCapabilities(
+        compaction=s.MARKER, config_options=s.ConfigCapabilities(boolean=s.MARKER), notices=s.MARKER
+    ),
+    elicitation=s.ElicitationCapabilities(form=s.MARKER, url=s.MARKER),
+)
+
+
+class AcpOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`session_id` loads a session; `fresh` alone opens a new one. `auth_method` is used when the agent wants one."""
+
+    cwd: Path
+    session_id: str = ""
+    directories: tuple[Path, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = ()
+    mode: Mode | None = None
+    model: str | None = None
+    auth_method: str | None = None
+    host_files: bool = True
+    """Offer our file system and terminals to the agent."""
+    start_limit: float = 60.0
