@@ -1,0 +1,1 @@
+"""The agent: intake, loop, accumulator, dispatch, session, subagents."""

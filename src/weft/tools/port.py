@@ -144,7 +144,9 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     progress: Callable[[Progress], None]
     settings: Json
     allowed: Callable[[str, Json], bool]
-    """Whether a rule denies this (tool name, input): searches hide what may not be read."""
+    """False when a rule denies this (tool name, input): searches hide what may not be read."""
+    sandbox: bool = True
+    """Commands run in the sandbox, where there is one."""
 
 
 class Tool(Generic[A]):

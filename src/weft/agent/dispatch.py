@@ -1,0 +1,257 @@
+"""Tool use: hook, permission, run, hook. Every call ends in a result that the model can read."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal
+
+import anyio
+import msgspec
+
+from weft.agent.history import Addition, History
+from weft.agent.limits import LoopGuard
+from weft.agent.loop import Answered, TurnOver
+from weft.agent.permission import Permission, Ruling
+from weft.agent.state import State
+from weft.agent.toolbox import ToolBox
+from weft.agent.turn import Limits, Turn
+from weft.errors import ToolError, WorkspaceError
+from weft.hooks.port import Hooks
+from weft.schema.content import Json, Text, ToolResult, ToolUse
+from weft.schema.display import Display
+from weft.schema.events import AgentEvent, Denial, ToolCalled, ToolEnded
+from weft.tools.arguments import explain
+from weft.tools.port import AnyTool, Result, ToolContext
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 10
+Outcome = Literal["ok", "error", "denied", "cancelled"]
+
+
+class _Call:
+    """One call on its way: what was asked, the tool, how far it came."""
+
+    def __init__(self, use: ToolUse, tool: AnyTool | None) -> None:
+        self.use = use
+        self.tool = tool
+        self.args: msgspec.Struct | None = None
+        self.problem: str | None = None
+        self.started = time.monotonic()
+        self.ended = False
+        if tool is None:
+            self.problem = f"There is no tool named {use.name}."
+            return
+        try:
+            self.args = tool.decode(use.input)
+        except msgspec.ValidationError as error:
+            self.problem = explain(error, tool)
+
+    @property
+    def read_only(self) -> bool:
+        return self.tool is not None and self.args is not None and self.tool.is_read_only(self.args)
+
+
+class Dispatch:
+    """The loop's `Tools` port. Read-only calls run at once when all of them are; others in order."""
+
+    def __init__(
+        self,
+        *,
+        box: ToolBox,
+        permission: Permission,
+        hooks: Hooks,
+        context: Callable[[ToolUse], ToolContext],
+        history: History,
+        state: State,
+        turn: Turn,
+        limits: Limits,
+        emit: Callable[[AgentEvent], None],
+        steering: Callable[[], Awaitable[list[Addition]]] | None = None,
+        parent: str | None = None,
+    ) -> None:
+        self._box = box
+        self._permission = permission
+        self._hooks = hooks
+        self._context = context
+        self._history = history
+        self._state = state
+        self._turn = turn
+        self._limits = limits
+        self._emit = emit
+        self._steering = steering
+        self._parent = parent
+        self._guard = LoopGuard()
+        self._over: TurnOver | None = None
+        self._final = False
+        self._notes: list[str] = []
+
+    async def answer(self, uses: Sequence[ToolUse], results: dict[str, ToolResult], logged: set[str]) -> Answered:
+        self._turn.phase = "tools"
+        self._limits.check_budget()
+        self._over, self._final, self._notes = None, False, []
+        calls = [self._announce(use) for use in uses]
+        try:
+            await self._run_all(calls, results, logged)
+        finally:
+            for call in calls:
+                if not call.ended:
+                    self._end(call, results[call.use.id], "cancelled", Result())
+        if self._over is not None:
+            raise self._over
+        return Answered(self._final, tuple(await self._additions()))
+
+    def _announce(self, use: ToolUse) -> _Call:
+        call = _Call(use, self._box.find(use.name))
+        title, locations = use.name, ()
+        if call.tool is not None and call.args is not None:
+            title, locations = call.tool.title(call.args), call.tool.paths(call.args)
+        kind = call.tool.kind if call.tool is not None else "other"
+        self._emit(ToolCalled(use=use, title=title, kind=kind, locations=locations, parent=self._parent))
+        return call
+
+    async def _run_all(self, calls: list[_Call], results: dict[str, ToolResult], logged: set[str]) -> None:
+        if len(calls) > 1 and all(call.read_only for call in calls):
+            limiter = anyio.CapacityLimiter(AT_ONCE)
+
+            async def limited(call: _Call) -> None:
+                async with limiter:
+                    await self._one(call, results, logged)
+
+            async with anyio.create_task_group() as group:
+                for call in calls:
+                    group.start_soon(limited, call)
+            return
+        for call in calls:
+            if self._over is not None:
+                return
+            await self._one(call, results, logged)
+
+    async def _one(self, call: _Call, results: dict[str, ToolResult], logged: set[str]) -> None:
+        ruling, result, outcome = await self._rule_and_run(call)
+        content = result.content if result.content != "" else "(no output)"
+        answer = ToolResult(call.use.id, content, is_error=result.is_error)
+        results[call.use.id] = answer
+        logged.add(call.use.id)
+        self._turn.user_messages += 1
+        self._history.log_result(answer, result.data)
+        self._end(call, answer, outcome, result, source=ruling.source if ruling is not None else "")
+        if result.final:
+            self._turn.structured, self._turn.has_structured, self._final = result.structured, True, True
+        if result.ends_turn:
+            self._final = True
+        if result.interrupt or (ruling is not None and ruling.interrupt):
+            self._over = TurnOver("cancelled", "The person ended the turn.")
+        elif ruling is not None and ruling.stop is not None:
+            self._over = TurnOver("hook_stopped", ruling.stop)
+        elif repeated := self._guard.note(call.use, answer):
+            self._over = TurnOver("loop", repeated)
+
+    def _end(
+        self, call: _Call, answer: ToolResult, outcome: Outcome, result: Result, *, source: str = ""
+    ) -> None:
+        call.ended = True
+        self._emit(
+            ToolEnded(
+                tool_use_id=call.use.id,
+                name=call.use.name,
+                result=answer,
+                outcome=outcome,
+                display=result.display,
+                data=result.data,
+                edits=result.edits,
+                duration=time.monotonic() - call.started,
+                decision_source=source,
+                parent=self._parent,
+            )
+        )
+
+    async def _rule_and_run(self, call: _Call) -> tuple[Ruling | None, Result, Outcome]:
+        tool, use = call.tool, call.use
+        if tool is None or call.problem is not None:
+            return None, _failure(call.problem or "The call cannot be understood."), "error"
+        context = self._context(use)
+
+        async def preview(value: Json) -> tuple[Display, ...]:
+            return await tool.preview(tool.decode(value), context)
+
+        try:
+            ruling = await self._permission.rule(tool, use, preview)
+        except msgspec.ValidationError as error:
+            return None, _failure(explain(error, tool)), "error"
+        self._notes.extend(ruling.notes)
+        if not ruling.allowed:
+            self._turn.denials.append(Denial(use.name, use.id, use.input, ruling.message))
+            await self._tell_denied(use, ruling)
+            return ruling, Result(content=ruling.message, is_error=True), "denied"
+        final = ToolUse(use.id, use.name, ruling.input)
+        self._emit(
+            ToolCalled(
+                use=final,
+                state="running",
+                title=tool.title(tool.decode(ruling.input)),
+                kind=tool.kind,
+                locations=tool.paths(tool.decode(ruling.input)),
+                parent=self._parent,
+            )
+        )
+        call.started = time.monotonic()
+        context = msgspec.structs.replace(context, use=final, sandbox=ruling.sandbox)
+        result = await run_tool(tool, ruling.input, context)
+        result = await self._after_hooks(final, result, time.monotonic() - call.started)
+        return ruling, result, "error" if result.is_error else "ok"
+
+    async def _tell_denied(self, use: ToolUse, ruling: Ruling) -> None:
+        if self._hooks.wants("PermissionDenied"):
+            details = self._state.hook_input(
+                "PermissionDenied", tool_name=use.name, tool_input=use.input, tool_use_id=use.id, reason=ruling.message
+            )
+            await self._hooks.run("PermissionDenied", details, subject=use.name, tool_use_id=use.id)
+
+    async def _after_hooks(self, use: ToolUse, result: Result, seconds: float) -> Result:
+        event = "PostToolUseFailure" if result.is_error else "PostToolUse"
+        if not self._hooks.wants(event):
+            return result
+        details = self._state.hook_input(
+            event,
+            tool_name=use.name,
+            tool_input=use.input,
+            tool_use_id=use.id,
+            duration_ms=round(seconds * 1000),
+            **({"error": result.content, "is_interrupt": False} if result.is_error else {"tool_response": result.data}),
+        )
+        verdict = await self._hooks.run(event, details, subject=use.name, tool_use_id=use.id)
+        if verdict.block and verdict.reason:
+            self._notes.append(f"{event}:{use.name} hook feedback: {verdict.reason}")
+        self._notes.extend(verdict.context)
+        if verdict.stop:
+            self._over = TurnOver("hook_stopped", verdict.stop_reason or "A hook ended the turn.")
+        if isinstance(verdict.output, str):
+            return msgspec.structs.replace(result, content=verdict.output)
+        return result
+
+    async def _additions(self) -> list[Addition]:
+        found: list[Addition] = []
+        if self._notes:
+            found.append(Addition(tuple(Text(note) for note in self._notes), synthetic=True))
+            self._turn.user_messages += 1
+        if self._steering is not None:
+            found.extend(await self._steering())
+        return found
+
+
+def _failure(message: str) -> Result:
+    return Result(content=message, is_error=True, data=f"Error: {message}")
+
+
+async def run_tool(tool: AnyTool, value: Json, context: ToolContext) -> Result:
+    """A failing tool is a result, not an exception: the model must read it."""
+    try:
+        return await tool.run(tool.decode(value), context)
+    except (ToolError, WorkspaceError) as error:
+        return _failure(str(error))
+    except Exception as error:
+        logger.exception("the tool %s failed", tool.name)
+        return _failure(f"{tool.name} failed unexpectedly: {error.__class__.__name__}: {error}")
+
+

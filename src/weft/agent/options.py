@@ -1,0 +1,76 @@
+"""What a session is asked to be: data only, the same for every way in."""
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from weft.schema.content import Json
+from weft.schema.events import Mode
+from weft.schema.messages import ThinkingConfig
+
+AskKind: TypeAlias = Literal["permission", "question", "plan", "input"]
+ALL_ASKS: frozenset[AskKind] = frozenset(("permission", "question", "plan", "input"))
+
+
+class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about a session that can be said before it starts. Unset means: as the settings say.
+
+    `asks` is what the surface can put before a person; anything else is denied at once.
+    """
+
+    cwd: Path
+    directories: tuple[Path, ...] = ()
+
+    # which conversation
+    session_id: str | None = None
+    resume: str | None = None
+    continue_latest: bool = False
+    fork: bool = False
+    resume_at: str | None = None
+    persist: bool = True
+    title: str | None = None
+
+    # which model
+    model: str | None = None
+    fallback_model: str | None = None
+    thinking: ThinkingConfig | None = None
+    betas: tuple[str, ...] = ()
+    max_output: int | None = None
+
+    # what it may do
+    mode: Mode | None = None
+    asks: frozenset[AskKind] = frozenset()
+    tools: tuple[str, ...] | None = None
+    """The built-in tools offered; None is the default set."""
+    allowed_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    allow_bypass: bool = False
+    trust: bool = False
+    """The caller vouches for the folder: its hooks, servers and allow rules take effect."""
+    max_turns: int | None = None
+    max_budget: float | None = None
+
+    # what it is told
+    system_prompt: str | None = None
+    append_system_prompt: str | None = None
+    agent: str | None = None
+    agents: Json | None = None
+    output_schema: Json | None = None
+    bare: bool = False
+
+    # where its settings come from
+    settings: str | None = None
+    """A file, or JSON."""
+    setting_sources: tuple[str, ...] | None = None
+    mcp_configs: tuple[str, ...] = ()
+    strict_mcp: bool = False
+    mcp_servers: Json | None = None
+    hooks: Json | None = None
+    plugin_dirs: tuple[Path, ...] = ()
+    env: dict[str, str] | None = None
+
+    # how it runs
+    client: str = "cli"
+    checkpoints: bool = True
+    attach_ide: bool = False

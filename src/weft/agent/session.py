@@ -1,0 +1,342 @@
+"""A session: commands in, events out, one turn at a time.
+
+`async with Session(...)` has a worker that takes prompts from the inbox. An interrupt cancels the scope of one turn;
+`TurnEnded` follows on every path out of it, and the session stays usable.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Protocol, Self
+
+import anyio
+import msgspec
+
+from weft.agent.asks import Asks
+from weft.agent.channel import Channel
+from weft.agent.history import Addition, History, new_id
+from weft.agent.inbox import Inbox
+from weft.agent.intake import Intake, Taken
+from weft.agent.loop import TurnOver
+from weft.agent.state import State
+from weft.agent.turn import Limits, Turn
+from weft.errors import UsageError
+from weft.hooks.port import Hooks
+from weft.schema.commands import (
+    Cancel,
+    Command,
+    Compact,
+    DropPrompt,
+    InputGiven,
+    PermissionAnswered,
+    PlanAnswered,
+    Prompt,
+    QuestionAnswered,
+    Rewind,
+    ServerCommand,
+    SetMode,
+    SetModel,
+    SetThinking,
+    SetTitle,
+    StopTask,
+)
+from weft.schema.content import Text, text_of
+from weft.schema.events import (
+    AgentEvent,
+    Notice,
+    QueueChanged,
+    SessionInfo,
+    SessionStarted,
+    TurnEnded,
+    TurnReason,
+    TurnStarted,
+)
+from weft.schema.messages import Reply
+from weft.schema.wire import as_blocks
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = {
+    "streaming": "[Request interrupted by user]",
+    "tools": "[Request interrupted by user for tool use]",
+}
+
+
+class Thread(Protocol):
+    """One history with a loop on it: the main conversation, or a subagent."""
+
+    history: History
+
+    async def run(self, turn: Turn) -> Reply: ...
+
+
+class Control(Protocol):
+    """What a session does for commands that are not prompts. Each takes effect at once or says why not.
+
+    Raises:
+        UsageError: it cannot be done; the sentence becomes a notice.
+    """
+
+    async def set_model(self, model: str | None) -> None: ...
+
+    async def compact(self, history: History, instructions: str) -> None: ...
+
+    async def rewind(self, command: Rewind) -> None: ...
+
+    async def stop_task(self, task_id: str) -> None: ...
+
+    async def server(self, command: ServerCommand) -> None: ...
+
+    async def shell(self, command: str) -> str:
+        """A `!command` of the person, through the gate; its output."""
+        ...
+
+
+class Session:
+    """Implements `Connection` for the agent in this process (see `connect/local`)."""
+
+    def __init__(
+        self,
+        *,
+        state: State,
+        channel: Channel,
+        asks: Asks,
+        intake: Intake,
+        hooks: Hooks,
+        limits: Limits,
+        thread: Thread,
+        control: Control,
+        resumed: bool = False,
+        replay: Callable[[], list[AgentEvent]] | None = None,
+        resources: tuple[Callable[[], Awaitable[AsyncExitStack | None]], ...] = (),
+    ) -> None:
+        self.state = state
+        self.channel = channel
+        self.asks = asks
+        self.intake = intake
+        self.hooks = hooks
+        self.limits = limits
+        self.thread = thread
+        self.control = control
+        self._resumed = resumed
+        self._replay = replay
+        self._inbox = Inbox(lambda prompts: channel.put(QueueChanged(prompts=prompts)))
+        self._scope: anyio.CancelScope | None = None
+        self._turn: Turn | None = None
+        self._idle = anyio.Event()
+        self._idle.set()
+        self.stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self.stack.__aenter__()
+        self._group = await self.stack.enter_async_context(anyio.create_task_group())
+        self.channel.put(SessionStarted(info=self.state.info(), resumed=self._resumed))
+        for event in self._replay() if self._replay is not None else []:
+            self.channel.put(event)
+        self._group.start_soon(self._serve)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._group.cancel_scope.cancel()
+        try:
+            return await self.stack.__aexit__(kind, error, trace)
+        finally:
+            self.thread.history.scribe.sync()
+            self.channel.close()
+
+    @property
+    def info(self) -> SessionInfo:
+        return self.state.info()
+
+    @property
+    def busy(self) -> bool:
+        return self._turn is not None or len(self._inbox) > 0
+
+    def events(self) -> AsyncIterator[AgentEvent]:
+        return aiter(self.channel)
+
+    async def finish(self) -> None:
+        """No more prompts will come: waits for those that did, and closes the events."""
+        self._inbox.close()
+        await self._idle.wait()
+        while self.busy:
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
+    async def send(self, command: Command) -> None:
+        match command:
+            case Prompt():
+                prompt = command if command.id else msgspec.structs.replace(command, id=new_id())
+                self._inbox.put(prompt, busy=self._turn is not None)
+            case DropPrompt():
+                self._inbox.drop(command)
+            case Cancel(drop_queue=drop_queue):
+                if drop_queue:
+                    self._inbox.clear()
+                if self._scope is not None:
+                    self._scope.cancel()
+            case PermissionAnswered() | QuestionAnswered() | PlanAnswered() | InputGiven():
+                self.asks.answer(command)
+            case _:
+                await self._control(command)
+
+    async def _control(self, command: Command) -> None:
+        try:
+            await self._apply(command)
+        except UsageError as error:
+            self._notice(str(error), "warning")
+
+    async def _apply(self, command: Command) -> None:
+        match command:
+            case SetMode(mode=mode):
+                self.state.set_mode(mode)
+            case SetModel(model=model):
+                await self.control.set_model(model)
+            case SetThinking(thinking=thinking):
+                self.state.thinking = thinking
+                self.state.changed("thinking")
+            case SetTitle(title=title):
+                self.state.set_title(title)
+                self.thread.history.scribe.mark("custom-title", {"customTitle": title})
+            case Compact(instructions=instructions):
+                await self._compact(instructions)
+            case Rewind():
+                if self._turn is not None:
+                    raise UsageError("A turn is running; stop it before rewinding.")
+                await self.control.rewind(command)
+            case StopTask(task_id=task_id):
+                await self.control.stop_task(task_id)
+            case ServerCommand():
+                await self.control.server(command)
+            case _:
+                raise UsageError(f"{type(command).__name__} cannot be used here.")
+
+    async def _compact(self, instructions: str) -> None:
+        """Between turns only: a running turn compacts by itself when it must."""
+        self._inbox.put(Prompt(f"/compact {instructions}".strip(), id=new_id(), steer=False), busy=self.busy)
+
+    def _notice(self, text: str, level: str = "info", tag: str = "") -> None:
+        self.channel.put(msgspec.convert({"event": "Notice", "text": text, "level": level, "tag": tag}, Notice))
+
+    # --- turns ----------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        while (prompt := await self._inbox.next()) is not None:
+            await self._one_turn(prompt)
+            if not self.busy:
+                self._idle.set()
+        self._idle.set()
+
+    async def _one_turn(self, prompt: Prompt) -> None:
+        turn = self._turn = Turn(new_id())
+        self.channel.put(TurnStarted(turn_id=turn.id, prompt_ids=(prompt.id,), origin=prompt.origin))
+        reason: TurnReason = "cancelled"
+        text, error = "", None
+        with anyio.CancelScope() as scope:
+            self._scope = scope
+            try:
+                reason, text = await self._work(prompt, turn)
+            except TurnOver as over:
+                reason, error = over.reason, over.message
+            except Exception as failure:
+                logger.exception("a turn failed")
+                reason, error = "error", f"Weft failed: {failure.__class__.__name__}: {failure}"
+        self._scope = None
+        if reason == "cancelled":
+            self._mark_interrupt(turn)
+        self._end_turn(turn, reason, text, error)
+
+    def _mark_interrupt(self, turn: Turn) -> None:
+        self.thread.history.add_prompt((Text(INTERRUPTED[turn.phase]),), synthetic=True)
+
+    def _end_turn(self, turn: Turn, reason: TurnReason, text: str, error: str | None) -> None:
+        ledger = self.limits.ledger
+        self.thread.history.scribe.mark(*ledger.to_mark())
+        self.thread.history.scribe.sync()
+        self._turn = None
+        self.channel.put(
+            TurnEnded(
+                turn_id=turn.id,
+                reason=reason,
+                text=text,
+                error=error,
+                error_kind=turn.error_kind,
+                error_status=turn.error_status,
+                stop_reason=turn.stop_reason,
+                steps=turn.steps,
+                user_messages=turn.user_messages,
+                usage=turn.usage,
+                cost=turn.cost,
+                total_cost=ledger.total_cost,
+                models=ledger.models(),
+                duration=turn.seconds,
+                api_duration=turn.api_seconds,
+                first_token=turn.first_token,
+                denials=tuple(turn.denials),
+                structured=turn.structured,
+                has_structured=turn.has_structured,
+                interrupted=turn.phase if reason == "cancelled" else None,
+            )
+        )
+
+    async def _work(self, prompt: Prompt, turn: Turn) -> tuple[TurnReason, str]:
+        blocked, context = await self._prompt_hook(prompt)
+        if blocked is not None:
+            self._notice(blocked, "warning", "prompt_blocked")
+            return "hook_stopped", blocked
+        taken = await self.intake.take(prompt)
+        if not await self._before_model(taken):
+            return "local_command", taken.local or ""
+        content = taken.reminders + tuple(Text(note) for note in context) + taken.content
+        history = self.thread.history
+        history.add_prompt(content, record_id=prompt.id, synthetic=prompt.synthetic, mode=self.state.mode)
+        history.scribe.mark("last-prompt", {"lastPrompt": text_of(taken.content)[:2000], "leafUuid": prompt.id})
+        reply = await self.thread.run(turn)
+        if turn.has_structured:
+            import json
+
+            return "completed", json.dumps(turn.structured, ensure_ascii=False)
+        return "completed", _last_text(reply)
+
+    async def _before_model(self, taken: Taken) -> bool:
+        """Applies what the prompt asked of the session itself; false when there is nothing for the model."""
+        for command in taken.commands:
+            if isinstance(command, Compact):
+                await self.control.compact(self.thread.history, command.instructions)
+            else:
+                await self._control(command)
+        if taken.shell is not None:
+            output = await self.control.shell(taken.shell)
+            self.thread.history.add_prompt((Text(output),))
+            return False
+        return bool(taken.content)
+
+    async def _prompt_hook(self, prompt: Prompt) -> tuple[str | None, tuple[str, ...]]:
+        if not self.hooks.wants("UserPromptSubmit"):
+            return None, ()
+        details = self.state.hook_input("UserPromptSubmit", prompt=text_of(prompt.content))
+        verdict = await self.hooks.run("UserPromptSubmit", details)
+        if verdict.title is not None:
+            self.state.set_title(verdict.title)
+        if verdict.block or verdict.stop:
+            return f"UserPromptSubmit operation blocked by hook: {verdict.reason or verdict.stop_reason}", ()
+        return None, verdict.context
+
+    async def steering(self) -> list[Addition]:
+        """Prompts that came while tools ran, ready to join the turn."""
+        found: list[Addition] = []
+        for prompt in self._inbox.take_steering():
+            taken = await self.intake.take(prompt)
+            content = taken.reminders + taken.content
+            found.append(Addition(content or as_blocks(prompt.content), id=prompt.id))
+            if self._turn is not None:
+                self._turn.user_messages += 1
+        return found
+
+
+def _last_text(reply: Reply) -> str:
+    texts = [block.text for block in reply.content if isinstance(block, Text)]
+    return texts[-1] if texts else ""

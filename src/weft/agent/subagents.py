@@ -1,0 +1,195 @@
+"""Subagents: a tool call that is a conversation of its own.
+
+Its context, tools and model are its own; its permissions, budget and ledger are never wider than the parent's.
+Its events carry the id of the call that started it.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+from anyio.abc import TaskGroup
+
+from weft.agent.history import new_id
+from weft.agent.loop import TurnOver
+from weft.agent.thread import WorkThread
+from weft.agent.turn import Turn
+from weft.errors import ToolError
+from weft.hooks.port import Hooks
+from weft.agent.state import State
+from weft.schema.commands import Prompt
+from weft.schema.content import Text
+from weft.schema.events import AgentEvent, TaskChanged, TaskInfo, ToolCalled, UsageChanged
+from weft.tools.port import Result, SubagentRequest
+
+logger = logging.getLogger(__name__)
+
+MAX_DEPTH = 4
+
+
+class ThreadMaker(Protocol):
+    """Builds the thread of a subagent; `emit` sees its events on their way out.
+
+    Raises:
+        ToolError: there is no such agent; the sentence lists those that there are.
+    """
+
+    def __call__(
+        self, request: SubagentRequest, agent_id: str, emit: Callable[[AgentEvent], None], depth: int
+    ) -> WorkThread: ...
+
+
+class Subagents:
+    """Implements `tools.port.Spawner`. Background ones live in the session's task group and end with it."""
+
+    def __init__(
+        self,
+        *,
+        make: ThreadMaker,
+        hooks: Hooks,
+        state: State,
+        emit: Callable[[AgentEvent], None],
+        group: Callable[[], TaskGroup],
+        prompt: Callable[[Prompt], None],
+        parent_turn: Callable[[], Turn | None],
+        depth: int = 0,
+    ) -> None:
+        self._make = make
+        self._hooks = hooks
+        self._state = state
+        self._emit = emit
+        self._group = group
+        self._prompt = prompt
+        self._parent_turn = parent_turn
+        self._depth = depth
+        self.running: dict[str, TaskInfo] = {}
+        self._scopes: dict[str, Callable[[], None]] = {}
+
+    def deeper(self) -> "Subagents":
+        """For the tools of a subagent itself."""
+        child = Subagents(
+            make=self._make,
+            hooks=self._hooks,
+            state=self._state,
+            emit=self._emit,
+            group=self._group,
+            prompt=self._prompt,
+            parent_turn=self._parent_turn,
+            depth=self._depth + 1,
+        )
+        child.running, child._scopes = self.running, self._scopes
+        return child
+
+    async def run(self, request: SubagentRequest) -> Result:
+        if self._depth >= MAX_DEPTH:
+            raise ToolError(f"Subagents may be nested {MAX_DEPTH} deep; do this work yourself.")
+        agent_id = new_id()[:8]
+        follower = _Follower(self, request, agent_id)
+        thread = self._make(request, agent_id, follower.see, self._depth + 1)
+        self._changed(follower.task)
+        if not request.background:
+            return await self._work(thread, request, follower)
+        self._group().start_soon(self._in_background, thread, request, follower)
+        text = (
+            f"The agent {request.agent} is working in the background as {agent_id}. "
+            "You will be told when it has finished; do not wait for it."
+        )
+        return Result(content=text, data={"status": "async_launched", "agentId": agent_id})
+
+    def stop(self, task_id: str) -> bool:
+        cancel = self._scopes.get(task_id)
+        if cancel is None:
+            return False
+        cancel()
+        return True
+
+    def _changed(self, task: TaskInfo) -> None:
+        if task.state == "running":
+            self.running[task.id] = task
+        else:
+            self.running.pop(task.id, None)
+        self._emit(TaskChanged(task=task))
+
+    async def _work(self, thread: WorkThread, request: SubagentRequest, follower: "_Follower") -> Result:
+        import anyio
+
+        turn = Turn(new_id())
+        if self._hooks.wants("SubagentStart"):
+            details = self._state.hook_input("SubagentStart", agent_id=follower.task.id, agent_type=request.agent)
+            await self._hooks.run("SubagentStart", details, subject=request.agent)
+        thread.history.add_prompt((Text(request.prompt),))
+        state, text, failed = "stopped", "", False
+        try:
+            with anyio.CancelScope() as scope:
+                self._scopes[follower.task.id] = scope.cancel
+                try:
+                    text = (await thread.run(turn)).text
+                    state = "completed"
+                except TurnOver as over:
+                    text, state, failed = over.message or over.reason, "failed", True
+            if scope.cancelled_caught:
+                text, failed = "The agent was stopped before it finished.", True
+        finally:
+            self._scopes.pop(follower.task.id, None)
+            self._roll_up(turn)
+            follower.finish(state, text, turn)
+        data = {
+            "status": state,
+            "agentId": follower.task.id,
+            "content": [{"type": "text", "text": text}],
+            "totalDurationMs": round(turn.seconds * 1000),
+            "totalTokens": turn.usage.context,
+            "totalToolUseCount": follower.task.tool_uses,
+        }
+        return Result(content=text or "(the agent said nothing)", is_error=failed, data=data)
+
+    def _roll_up(self, turn: Turn) -> None:
+        parent = self._parent_turn()
+        if parent is not None:
+            parent.usage += turn.usage
+            parent.cost += turn.cost
+            parent.api_seconds += turn.api_seconds
+            parent.denials.extend(turn.denials)
+
+    async def _in_background(self, thread: WorkThread, request: SubagentRequest, follower: "_Follower") -> None:
+        try:
+            result = await self._work(thread, request, follower)
+        except Exception:
+            logger.exception("a background agent failed")
+            return
+        words = "finished" if not result.is_error else "failed"
+        text = f"The background agent {follower.task.id} ({request.description}) has {words}:\n\n{result.content}"
+        self._prompt(Prompt((Text(text),), verbatim=True, synthetic=True, origin="task-notification"))
+
+
+class _Follower:
+    """Keeps a task's row up to date while its events go by."""
+
+    def __init__(self, owner: Subagents, request: SubagentRequest, agent_id: str) -> None:
+        self._owner = owner
+        self._started = time.monotonic()
+        self.task = TaskInfo(
+            id=agent_id,
+            kind="agent",
+            description=request.description,
+            tool_use_id=request.tool_use_id,
+            background=request.background,
+            agent=request.agent,
+            prompt=request.prompt,
+        )
+
+    def see(self, event: AgentEvent) -> None:
+        self._owner._emit(event)  # pyright: ignore[reportPrivateUsage]
+        if isinstance(event, ToolCalled) and event.state == "pending":
+            self._update(tool_uses=self.task.tool_uses + 1, last_tool=event.use.name)
+        elif isinstance(event, UsageChanged):
+            self._update(duration=time.monotonic() - self._started)
+
+    def finish(self, state: str, summary: str, turn: Turn) -> None:
+        self._update(state=state, summary=summary, usage=turn.usage, cost=turn.cost, duration=turn.seconds)
+
+    def _update(self, **changes: object) -> None:
+        self.task = msgspec.structs.replace(self.task, **changes)
+        self._owner._changed(self.task)  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,94 @@
+"""A thread of work: one history and the loop on it. The conversation has one; every subagent has its own."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from weft.agent.asking import Asking, Compactor, RequestMaker
+from weft.agent.asks import Asks
+from weft.agent.closing import Closing
+from weft.agent.dispatch import Dispatch
+from weft.agent.history import Addition, History
+from weft.agent.loop import Loop
+from weft.agent.permission import Permission
+from weft.agent.state import State
+from weft.agent.toolbox import ToolBox
+from weft.agent.turn import Limits, Turn
+from weft.hooks.port import Hooks
+from weft.permissions.port import Gate
+from weft.providers.port import Provider
+from weft.schema.content import ToolUse
+from weft.schema.events import AgentEvent
+from weft.schema.messages import Reply
+from weft.tools.port import ToolContext
+
+
+class Work(msgspec.Struct, kw_only=True):
+    """The parts that a thread works with. A subagent's differ from its parent's only where they are narrower."""
+
+    provider: Callable[[], Provider]
+    make: RequestMaker
+    compactor: Compactor
+    limits: Limits
+    hooks: Hooks
+    asks: Asks
+    gate: Gate
+    state: State
+    box: ToolBox
+    context: Callable[[ToolUse], ToolContext]
+    emit: Callable[[AgentEvent], None]
+    steering: Callable[[], Awaitable[list[Addition]]] | None = None
+    structured: bool = False
+    agent: str = ""
+    parent: str | None = None
+
+
+class WorkThread:
+    """Runs turns on its history, one after the other."""
+
+    def __init__(self, work: Work, history: History) -> None:
+        self.work = work
+        self.history = history
+
+    async def run(self, turn: Turn) -> Reply:
+        work = self.work
+        asking = Asking(
+            provider=work.provider,
+            make=work.make,
+            compactor=work.compactor,
+            limits=work.limits,
+            turn=turn,
+            emit=work.emit,
+            parent=work.parent,
+        )
+        return await Loop(asking, self.dispatch(turn), self._closing(turn)).run(self.history)
+
+    def dispatch(self, turn: Turn) -> Dispatch:
+        work = self.work
+        permission = Permission(
+            gate=work.gate, hooks=work.hooks, asks=work.asks, state=work.state, emit=work.emit, parent=work.parent
+        )
+        return Dispatch(
+            box=work.box,
+            permission=permission,
+            hooks=work.hooks,
+            context=work.context,
+            history=self.history,
+            state=work.state,
+            turn=turn,
+            limits=work.limits,
+            emit=work.emit,
+            steering=work.steering,
+            parent=work.parent,
+        )
+
+    def _closing(self, turn: Turn) -> Closing:
+        work = self.work
+        return Closing(
+            turn=turn,
+            limits=work.limits,
+            hooks=work.hooks,
+            state=work.state,
+            structured=work.structured,
+            subagent=work.agent,
+        )

@@ -1,0 +1,50 @@
+"""Stream events in the raw shape of the Messages API, whoever the provider was."""
+
+from typing import assert_never
+
+from weft.schema.content import Json
+from weft.schema.stream import (
+    BlockDelta,
+    BlockStart,
+    BlockStop,
+    MessageDelta,
+    MessageStart,
+    Ping,
+    Retry,
+    StreamDone,
+    StreamEvent,
+    StreamFailed,
+)
+from weft.schema.wire import to_builtins
+from weft.serve.stream_json.results import usage_fields
+
+
+def to_stream_event(event: StreamEvent) -> Json | None:
+    """The API's event, or None for what is only ours."""
+    match event:
+        case MessageStart(id=message_id, model=model, usage=usage):
+            message: Json = {
+                "id": message_id,
+                "type": "message",
+                "role": "assistant",
+                "model": model,
+                "content": [],
+                "stop_reason": None,
+                "stop_sequence": None,
+                "usage": usage_fields(usage),
+            }
+            return {"type": "message_start", "message": message}
+        case BlockStart(index=index, block=block):
+            return {"type": "content_block_start", "index": index, "content_block": to_builtins(block)}
+        case BlockDelta(index=index, delta=delta):
+            return {"type": "content_block_delta", "index": index, "delta": to_builtins(delta)}
+        case BlockStop(index=index):
+            return {"type": "content_block_stop", "index": index}
+        case MessageDelta(stop_reason=reason, stop_sequence=sequence, usage=usage):
+            delta: Json = {"stop_reason": reason, "stop_sequence": sequence}
+            return {"type": "message_delta", "delta": delta, "usage": usage_fields(usage)}
+        case StreamDone():
+            return {"type": "message_stop"}
+        case Ping() | Retry() | StreamFailed():
+            return None
+    assert_never(event)

@@ -1,0 +1,394 @@
+"""`AgentEvent` to stream-json messages: a map, with the little memory that the wire wants.
+
+The wire's shape is that of the real command as it was measured: one `assistant` line for each content block, one
+`user` line for each tool result, `system/init` before every turn, a `result` after it.
+"""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from weft.schema.content import Json, Text, ToolUse
+from weft.schema.events import (
+    AgentEvent,
+    AskWithdrawn,
+    BlockDone,
+    Compacted,
+    HookRan,
+    InputRequested,
+    MessageDone,
+    Notice,
+    PermissionAsked,
+    PlanProposed,
+    PromptAdded,
+    QuestionAsked,
+    QueueChanged,
+    Retrying,
+    SessionChanged,
+    SessionInfo,
+    SessionStarted,
+    Streamed,
+    TaskChanged,
+    TaskInfo,
+    TodosChanged,
+    ToolCalled,
+    ToolEnded,
+    ToolProgressed,
+    TurnEnded,
+    TurnStarted,
+    UsageChanged,
+)
+from weft.schema.messages import Usage
+from weft.schema.stream import MessageStart
+from weft.schema.wire import to_builtins
+from weft.serve.stream_json import results
+from weft.serve.stream_json.stream import to_stream_event
+
+TASK_TYPES = {"shell": "local_bash", "agent": "local_agent", "mcp": "mcp_task"}
+
+
+class Translator:
+    """Feed it every event in order; it returns the messages to write. `stamp` makes ids and times."""
+
+    def __init__(
+        self,
+        *,
+        stamp: Callable[[], str],
+        now: Callable[[], str],
+        init: Callable[[SessionInfo], Json],
+        partial: bool = False,
+        replay: bool = False,
+        hook_events: bool = False,
+        subagent_text: bool = False,
+        state_events: bool = False,
+    ) -> None:
+        self._stamp = stamp
+        self._now = now
+        self._init = init
+        self._partial = partial
+        self._replay = replay
+        self._hook_events = hook_events
+        self._subagent_text = subagent_text
+        self._state_events = state_events
+        self._info: SessionInfo | None = None
+        self._uses: dict[str, ToolUse] = {}
+        self._tasks: dict[str, str] = {}
+        self._results = results.Counter()
+
+    @property
+    def session_id(self) -> str:
+        return self._info.session_id if self._info is not None else ""
+
+    def _message(self, kind: str, subtype: str | None = None, **fields: object) -> Json:
+        message: Json = {"type": kind}
+        if subtype is not None:
+            message["subtype"] = subtype
+        message.update(fields)
+        message["session_id"] = self.session_id
+        message["uuid"] = self._stamp()
+        return message
+
+    def feed(self, event: AgentEvent) -> list[Json]:  # noqa: C901 - one line for each leaf of a closed union
+        match event:
+            case SessionStarted(info=info):
+                self._info = info
+                return []
+            case SessionChanged():
+                return self._changed(event)
+            case TurnStarted():
+                return self._turn_started()
+            case TurnEnded():
+                return self._turn_ended(event)
+            case PromptAdded():
+                return self._prompt(event)
+            case Streamed():
+                return self._streamed(event)
+            case BlockDone():
+                return self._block(event)
+            case MessageDone():
+                return self._message_done(event)
+            case ToolCalled(use=use):
+                self._uses[use.id] = use
+                return []
+            case ToolEnded():
+                return self._tool_ended(event)
+            case Retrying():
+                return self._retrying(event)
+            case Compacted():
+                return self._compacted(event)
+            case Notice(text=text, level=level, tag=tag):
+                level = "warning" if level == "error" else level
+                return [self._message("system", "informational", content=text, level=level, **({"tag": tag} if tag else {}))]
+            case TaskChanged(task=task):
+                return self._task(task)
+            case HookRan():
+                return self._hook(event)
+            case (
+                ToolProgressed()
+                | PermissionAsked()
+                | QuestionAsked()
+                | PlanProposed()
+                | InputRequested()
+                | AskWithdrawn()
+                | TodosChanged()
+                | UsageChanged()
+                | QueueChanged()
+            ):
+                return []
+        assert_never(event)
+
+    # --- turns ----------------------------------------------------------------------------------------------
+
+    def _changed(self, event: SessionChanged) -> list[Json]:
+        before, self._info = self._info, event.info
+        messages: list[Json] = []
+        if before is not None and before.mode != event.info.mode:
+            messages.append(self._message("system", "status", status=None, permissionMode=event.info.mode))
+        if before is not None and before.title != event.info.title:
+            messages.append(self._message("system", "session_title_changed", title=event.info.title))
+        return messages
+
+    def _turn_started(self) -> list[Json]:
+        assert self._info is not None
+        messages = [self._message("system", "init", **self._init(self._info))]
+        if self._state_events:
+            messages.insert(0, self.session_state("running"))
+        return messages
+
+    def session_state(self, state: str) -> Json:
+        return self._message("system", "session_state_changed", state=state, sdk_host_only=True)
+
+    def _turn_ended(self, event: TurnEnded) -> list[Json]:
+        messages: list[Json] = []
+        if event.reason == "local_command" and event.text:
+            messages.append(self._local_output(event.text))
+        messages.append(self._message("result", **self._results.result(event)))
+        if self._state_events:
+            messages.append(self.session_state("idle"))
+        self._uses.clear()
+        return messages
+
+    def _local_output(self, text: str) -> Json:
+        content = [to_builtins(Text(text))]
+        return self._assistant(content, "<synthetic>", Usage(), None, local_command_run=True)
+
+    # --- messages -------------------------------------------------------------------------------------------
+
+    def _prompt(self, event: PromptAdded) -> list[Json]:
+        if event.parent is not None and not self._subagent_text:
+            return []
+        flags: Json = {}
+        if event.synthetic:
+            flags["isSynthetic"] = True
+        elif event.replay or self._replay:
+            flags["isReplay"] = True
+        elif event.parent is None:
+            return []
+        content = to_builtins(event.content)
+        message = self._message(
+            "user",
+            message={"role": "user", "content": content},
+            parent_tool_use_id=event.parent,
+            timestamp=self._now(),
+            **flags,
+        )
+        message["uuid"] = event.id
+        return [message]
+
+    def _streamed(self, event: Streamed) -> list[Json]:
+        if not self._partial or event.parent is not None:
+            return []
+        raw = to_stream_event(event.delta)
+        if raw is None:
+            return []
+        line = self._message(
+            "stream_event", event=raw, parent_tool_use_id=event.parent, api_message_id=event.message_id
+        )
+        if isinstance(event.delta, MessageStart):
+            return [self._message("system", "status", status="requesting"), line]
+        return [line]
+
+    def _assistant(
+        self, content: object, model: str, usage: Usage, parent: str | None, *, message_id: str = "", **extra: object
+    ) -> Json:
+        body: Json = {
+            "id": message_id or f"msg_{self._stamp()}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": content,
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": results.usage_fields(usage),
+            "context_management": None,
+        }
+        return self._message(
+            "assistant", message=body, parent_tool_use_id=parent, timestamp=self._now(), **extra
+        )
+
+    def _block(self, event: BlockDone) -> list[Json]:
+        if isinstance(event.block, ToolUse):
+            self._uses[event.block.id] = event.block
+        elif event.parent is not None and not self._subagent_text:
+            return []
+        content = [to_builtins(event.block)]
+        return [
+            self._assistant(content, event.model, event.usage, event.parent, message_id=event.message_id)
+        ]
+
+    def _message_done(self, event: MessageDone) -> list[Json]:
+        """Blocks were sent one by one; whole messages only tell of failures, interruptions and the past."""
+        reply = event.reply
+        content = to_builtins(reply.content)
+        if event.error is not None:
+            extra: Json = {"error": results.error_name(event.error), "is_api_error_message": True}
+            if event.error_status is not None:
+                extra["api_error_status"] = event.error_status
+            return [self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, **extra)]
+        if event.aborted:
+            return [
+                self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, aborted=True)
+            ]
+        return []
+
+    def _tool_ended(self, event: ToolEnded) -> list[Json]:
+        if event.replay:
+            return []
+        result = to_builtins(event.result)
+        messages: list[Json] = []
+        if event.outcome == "denied" and event.decision_source in ("mode", "config"):
+            messages.append(
+                self._message(
+                    "system",
+                    "permission_denied",
+                    tool_name=event.name,
+                    tool_use_id=event.tool_use_id,
+                    decision_reason_type="mode" if event.decision_source == "mode" else "rule",
+                    message=result.get("content", ""),
+                )
+            )
+        line = self._message(
+            "user",
+            message={"role": "user", "content": [{"is_error": False, **result} if event.result.is_error else result]},
+            parent_tool_use_id=event.parent,
+            timestamp=self._now(),
+        )
+        data = to_builtins(event.data) if event.data is not None else None
+        if event.result.is_error:
+            data = f"Error: {result.get('content', '')}" if not isinstance(data, str) else data
+        if data is not None:
+            line["tool_use_result"] = data
+        line["tool_result_meta"] = [results.result_meta(event)]
+        messages.append(line)
+        return messages
+
+    # --- state ----------------------------------------------------------------------------------------------
+
+    def _retrying(self, event: Retrying) -> list[Json]:
+        if event.fallback is not None:
+            return [
+                self._message(
+                    "system",
+                    "model_fallback",
+                    trigger=event.error,
+                    original_model=event.model,
+                    fallback_model=event.fallback,
+                    content=f"{event.model} cannot answer now; {event.fallback} takes over.",
+                )
+            ]
+        return [
+            self._message(
+                "system",
+                "api_retry",
+                attempt=event.attempt,
+                max_retries=event.max_retries,
+                retry_delay_ms=round(event.delay * 1000),
+                error_status=event.status,
+                error=results.error_name(event.error),
+            )
+        ]
+
+    def _compacted(self, event: Compacted) -> list[Json]:
+        if event.state == "started":
+            return [self._message("system", "status", status="compacting")]
+        ended = self._message(
+            "system", "status", status=None, compact_result="success" if event.state == "done" else "failed"
+        )
+        if event.state == "failed":
+            return [ended]
+        metadata = {
+            "trigger": event.trigger,
+            "pre_tokens": event.before,
+            "post_tokens": event.after,
+            "duration_ms": round(event.duration * 1000),
+        }
+        return [ended, self._message("system", "compact_boundary", compact_metadata=metadata)]
+
+    def _task(self, task: TaskInfo) -> list[Json]:
+        known = self._tasks.get(task.id)
+        self._tasks[task.id] = task.state
+        usage = {
+            "total_tokens": task.usage.context,
+            "tool_uses": task.tool_uses,
+            "duration_ms": round(task.duration * 1000),
+        }
+        if known is None and task.state == "running":
+            extra: Json = {"subagent_type": task.agent, "prompt": task.prompt} if task.kind == "agent" else {}
+            return [
+                self._message(
+                    "system",
+                    "task_started",
+                    task_id=task.id,
+                    run_id=task.id,
+                    tool_use_id=task.tool_use_id,
+                    description=task.description,
+                    task_type=TASK_TYPES[task.kind],
+                    is_backgrounded=task.background,
+                    **extra,
+                )
+            ]
+        if task.state == "running":
+            return [
+                self._message(
+                    "system",
+                    "task_progress",
+                    task_id=task.id,
+                    tool_use_id=task.tool_use_id,
+                    description=task.description,
+                    usage=usage,
+                    last_tool_name=task.last_tool,
+                )
+            ]
+        status = "killed" if task.state == "stopped" else task.state
+        return [
+            self._message("system", "task_updated", task_id=task.id, patch={"status": status}),
+            self._message(
+                "system",
+                "task_notification",
+                task_id=task.id,
+                tool_use_id=task.tool_use_id,
+                status=task.state,
+                output_file=task.output_file,
+                summary=task.summary or task.description,
+                usage=usage,
+            ),
+        ]
+
+    def _hook(self, event: HookRan) -> list[Json]:
+        if not self._hook_events and event.hook_event != "SessionStart":
+            return []
+        fields: Json = {"hook_id": event.hook_id, "hook_name": event.name, "hook_event": event.hook_event}
+        if event.outcome == "":
+            return [self._message("system", "hook_started", **fields)]
+        outcome = {"ok": "success", "blocked": "error", "error": "error", "timeout": "cancelled"}[event.outcome]
+        return [
+            self._message(
+                "system",
+                "hook_response",
+                **fields,
+                output=event.stdout or event.stderr,
+                stdout=event.stdout,
+                stderr=event.stderr,
+                exit_code=event.exit_code,
+                outcome=outcome,
+            )
+        ]
