@@ -1,0 +1,1 @@
+"""Agents driven by us, whoever wrote them."""

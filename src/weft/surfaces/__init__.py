@@ -1,0 +1,1 @@
+"""What people look at. A surface knows a `Connection`, never the agent."""

@@ -1,0 +1,129 @@
+"""`weft -p`: one prompt, one answer, an exit code that tells how it went."""
+
+import sys
+from collections.abc import Callable
+from typing import Literal
+
+from weft.connect.port import Connection
+from weft.schema.commands import Cancel, Prompt
+from weft.schema.content import Json
+from weft.schema.events import AgentEvent, MessageDone, Notice, Retrying, TaskChanged, TaskInfo, TurnEnded
+from weft.schema.wire import encode
+from weft.serve.stream_json.translate import Translator
+
+OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 3, 130
+Format = Literal["text", "json", "stream-json"]
+
+
+class Printer:
+    """Writes a connection's events in one of the three formats; `exit_code` is of the last turn."""
+
+    def __init__(
+        self,
+        form: Format,
+        *,
+        translator: Translator,
+        verbose: bool = False,
+        write: Callable[[bytes], None],
+        note: Callable[[str], None],
+    ) -> None:
+        self._form: Format = form
+        self._translator = translator
+        self._verbose = verbose
+        self._write = write
+        self._note = note
+        self._all: list[Json] = []
+        self._result: Json | None = None
+        self.exit_code = FAILED
+
+    def show(self, event: AgentEvent) -> None:
+        if self._form == "text":
+            self._show_text(event)
+        else:
+            for message in self._translator.feed(event):
+                self._show_json(message)
+        if isinstance(event, TurnEnded):
+            self.exit_code = exit_code(event, refusals=self._form != "stream-json")
+
+    def _show_json(self, message: Json) -> None:
+        if message["type"] == "result":
+            self._result = message
+        if self._form == "stream-json":
+            self._write(encode(message) + b"\n")
+        elif self._verbose:
+            self._all.append(message)
+
+    def _show_text(self, event: AgentEvent) -> None:
+        match event:
+            case TurnEnded():
+                self._write(answer(event).encode() + b"\n")
+            case Notice(text=text, level="warning" | "error"):
+                self._note(text)
+            case Retrying(message=message, delay=delay) if self._verbose:
+                self._note(f"{message} Trying again in {delay:.1f} s.")
+            case MessageDone(reply=reply, parent=None, error=None) if self._verbose and reply.tool_uses:
+                for use in reply.tool_uses:
+                    self._note(f"· {use.name} {encode(use.input).decode()[:200]}")
+            case _:
+                pass
+
+    def close(self) -> None:
+        """What can only be written at the end."""
+        if self._form == "json" and self._result is not None:
+            self._write(encode(self._all if self._verbose else self._result) + b"\n")
+
+
+def answer(event: TurnEnded) -> str:
+    """What a person who asked for text reads."""
+    if event.reason == "max_turns":
+        return f"Error: {event.error}".replace("maximum number of turns", "max turns")
+    if event.error is not None and event.reason != "completed":
+        return event.error if event.reason in ("error", "prompt_too_long") else f"Error: {event.error}"
+    return event.text
+
+
+def exit_code(event: TurnEnded, *, refusals: bool) -> int:
+    if event.reason == "cancelled":
+        return INTERRUPTED if refusals else OK
+    if event.reason not in ("completed", "local_command", "hook_stopped", "refused"):
+        return FAILED
+    return REFUSED if refusals and event.denials else OK
+
+
+async def run(connection: Connection, prompt: Prompt, printer: Printer) -> int:
+    """Plays one prompt to its end, and the turns that background work starts after it."""
+    await connection.send(prompt)
+    running: dict[str, TaskInfo] = {}
+    waiting = False
+    async for event in connection.events():
+        printer.show(event)
+        if isinstance(event, TaskChanged) and event.task.background:
+            if event.task.state == "running":
+                running[event.task.id] = event.task
+            else:
+                running.pop(event.task.id, None)
+                waiting = waiting and not (event.task.kind == "shell" and not running)
+        if isinstance(event, TurnEnded):
+            waiting = any(task.kind == "agent" for task in running.values())
+            if not waiting:
+                break
+    printer.close()
+    return printer.exit_code
+
+
+def stdout_writer() -> Callable[[bytes], None]:
+    """Whole lines, at once: what was confirmed is out. A reader that went away is not our failure."""
+    raw = sys.stdout.buffer
+
+    def write(data: bytes) -> None:
+        try:
+            raw.write(data)
+            raw.flush()
+        except BrokenPipeError:
+            raise SystemExit(OK) from None
+
+    return write
+
+
+async def interrupt(connection: Connection) -> None:
+    await connection.send(Cancel(drop_queue=True))
