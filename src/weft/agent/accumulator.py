@@ -21,6 +21,7 @@ class Accumulator:
         self._parent = parent
         self._model = model
         self._fold = Fold()
+        self._id = ""
         self._started = time.monotonic()
         self.first_token: float | None = None
 
@@ -32,8 +33,8 @@ class Accumulator:
             case Retry():
                 self._retry(event)
                 return
-            case MessageStart():
-                self._fold = Fold()
+            case MessageStart(id=message_id, model=model):
+                self._id, self._model = message_id, model or self._model
             case BlockDelta():
                 if self.first_token is None:
                     self.first_token = time.monotonic() - self._started
@@ -42,17 +43,17 @@ class Accumulator:
         self._fold.feed(event)
         if isinstance(event, BlockStop):
             self._block_done(event.index)
-        self._emit(Streamed(message_id=self._fold.message_id, delta=event, parent=self._parent))
+        self._emit(Streamed(message_id=self._id, delta=event, parent=self._parent))
 
     def _block_done(self, index: int) -> None:
         block = self._fold.block(index)
         if block is not None:
             self._emit(
                 BlockDone(
-                    message_id=self._fold.message_id,
+                    message_id=self._id,
                     index=index,
                     block=block,
-                    model=self._fold.model or self._model,
+                    model=self._model,
                     usage=self._fold.usage,
                     parent=self._parent,
                 )

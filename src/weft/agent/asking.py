@@ -23,6 +23,10 @@ class RequestMaker(Protocol):
     @property
     def window(self) -> int: ...
 
+    def sizes(self) -> dict[str, int]:
+        """`context_window` and `max_output` of the model, for the ledger."""
+        ...
+
     async def __call__(self, history: History) -> Request: ...
 
 
@@ -97,9 +101,9 @@ class Asking:
 
     def _done(self, reply: Reply, history: History, seconds: float, building: Accumulator) -> Reply:
         turn, ledger = self._turn, self._limits.ledger
-        cost = ledger.add(reply.model, reply.usage, seconds)
+        cost = ledger.add_reply(reply.model, reply.usage, duration=seconds, **self._make.sizes())
         turn.usage += reply.usage
-        turn.cost += cost
+        turn.cost += cost or 0.0
         turn.api_seconds += seconds
         turn.stop_reason = reply.stop_reason
         if turn.first_token is None:
@@ -112,8 +116,8 @@ class Asking:
                 context_tokens=reply.usage.context if self._parent is None else 0,
                 context_window=self._make.window,
                 total_cost=ledger.total_cost,
-                usage=ledger.total_usage,
-                models=ledger.models(),
+                usage=ledger.usage,
+                models=ledger.models,
             )
         )
         return reply

@@ -254,7 +254,8 @@ class Session:
 
     def _end_turn(self, turn: Turn, reason: TurnReason, text: str, error: str | None) -> None:
         ledger = self.limits.ledger
-        self.thread.history.scribe.mark(*ledger.to_mark())
+        ledger.add_turn(turn.seconds)
+        self.thread.history.scribe.write(ledger.to_mark(self.state.session_id))
         self.thread.history.scribe.sync()
         self._turn = None
         self.channel.put(
@@ -271,7 +272,7 @@ class Session:
                 usage=turn.usage,
                 cost=turn.cost,
                 total_cost=ledger.total_cost,
-                models=ledger.models(),
+                models=ledger.models,
                 duration=turn.seconds,
                 api_duration=turn.api_seconds,
                 first_token=turn.first_token,

@@ -28,8 +28,9 @@ class Limits:
         self.check_budget()
 
     def check_budget(self) -> None:
-        if self.max_budget is not None and self.ledger.total_cost >= self.max_budget:
-            raise TurnOver("budget", f"Reached maximum budget (${self.max_budget:g})")
+        problem = self.ledger.check_budget(self.max_budget)
+        if problem is not None:
+            raise TurnOver("budget", problem)
 
 
 class Turn:

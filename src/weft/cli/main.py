@@ -1,13 +1,61 @@
-"""`weft`: the composition root."""
+"""`weft`: the composition root. Nothing is imported here that the chosen command does not use."""
 
+import os
 import sys
+from importlib import import_module
 
 from weft import __version__
 
 
 def entry() -> None:
-    """The console script."""
-    if "--version" in sys.argv[1:]:
+    """The console script: runs, says what went wrong in one sentence, and leaves with a documented code."""
+    argv = sys.argv[1:]
+    if argv and argv[0] in ("--version", "-v"):
         sys.stdout.write(f"{__version__} (Weft)\n")
         return
-    raise SystemExit(2)
+    try:
+        code = run(argv)
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 0
+    except Exception as error:
+        code = failed(error, debug=wants_debug(argv))
+    sys.exit(code)
+
+
+def run(argv: list[str]) -> int:
+    from weft.cli.table import SUBCOMMANDS
+
+    if argv and argv[0] in SUBCOMMANDS:
+        return import_module(SUBCOMMANDS[argv[0]][0]).main(argv[1:])
+    from weft.cli.start import start
+
+    return start(argv)
+
+
+def wants_debug(argv: list[str]) -> bool:
+    return any(flag in argv for flag in ("--debug", "-d", "--debug-to-stderr")) or bool(os.environ.get("WEFT_DEBUG"))
+
+
+def failed(error: Exception, *, debug: bool) -> int:
+    """The outermost boundary: a traceback only for those who asked for one."""
+    from weft.errors import WeftError
+
+    if debug or not isinstance(error, WeftError):
+        import logging
+
+        logging.getLogger(__name__).debug("weft failed", exc_info=error)
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, WeftError):
+        sys.stderr.write(f"weft: {error}\n")
+        if error.hint:
+            sys.stderr.write(f"      {error.hint}\n")
+    else:
+        sys.stderr.write(f"weft: something went wrong inside Weft: {type(error).__name__}: {error}\n")
+        sys.stderr.write("      Run the same command with --debug to see where, and please report it.\n")
+    return 1

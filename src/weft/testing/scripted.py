@@ -1,30 +1,16 @@
 """A model that says what a script tells it to: for tests, for `weft demo`, and for people who build on Weft."""
 
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 import anyio.lowlevel
 import msgspec
 
 from weft.errors import ProviderErrorKind
+from weft.protocols.fold import unfold
 from weft.schema.content import AnyBlock, Json, Text, Thinking, ToolUse
 from weft.schema.messages import Reply, Request, Usage
-from weft.schema.stream import (
-    BlockDelta,
-    BlockStart,
-    BlockStop,
-    Delta,
-    InputDelta,
-    MessageDelta,
-    MessageStart,
-    SignatureDelta,
-    StreamDone,
-    StreamEvent,
-    StreamFailed,
-    TextDelta,
-    ThinkingDelta,
-)
+from weft.schema.stream import BlockDelta, StreamEvent, StreamFailed
 
 
 def say(text: str) -> Text:
@@ -89,7 +75,7 @@ class ScriptedProvider:
             yield StreamFailed(cue.error, cue.message, cue.status, partial=cue.partial)
             return
         reply = self._reply(cue, request)
-        for event in stream_of(reply, self._chunk):
+        for event in unfold(reply, piece=self._chunk):
             if self._gate is not None and isinstance(event, BlockDelta):
                 await self._gate()
             else:
@@ -131,31 +117,3 @@ class ScriptedProvider:
             stop_reason=stop,
             usage=line.usage,
         )
-
-
-def stream_of(reply: Reply, chunk: int = 24) -> Iterator[StreamEvent]:
-    """The events that a provider yields for this reply, text in pieces of `chunk` characters."""
-    yield MessageStart(reply.id, reply.model, msgspec.structs.replace(reply.usage, output_tokens=1))
-    for index, block in enumerate(reply.content):
-        match block:
-            case Text(text=text):
-                yield BlockStart(index, Text(""))
-                yield from (BlockDelta(index, TextDelta(piece)) for piece in _pieces(text, chunk))
-            case Thinking(thinking=thinking, signature=signature):
-                yield BlockStart(index, Thinking("", ""))
-                yield from (BlockDelta(index, ThinkingDelta(piece)) for piece in _pieces(thinking, chunk))
-                yield BlockDelta(index, SignatureDelta(signature))
-            case ToolUse():
-                yield BlockStart(index, msgspec.structs.replace(block, input={}))
-                encoded = json.dumps(block.input, ensure_ascii=False)
-                deltas: Iterator[Delta] = (InputDelta(piece) for piece in _pieces(encoded, chunk))
-                yield from (BlockDelta(index, delta) for delta in deltas)
-            case _:
-                yield BlockStart(index, block)
-        yield BlockStop(index)
-    yield MessageDelta(reply.stop_reason, reply.stop_sequence, reply.usage)
-    yield StreamDone(reply)
-
-
-def _pieces(text: str, size: int) -> Iterator[str]:
-    return (text[start : start + size] for start in range(0, len(text), size))

@@ -1,0 +1,61 @@
+"""`weft -p`: reads the prompt, opens a session, prints the answer."""
+
+import sys
+from typing import cast
+
+from weft.cli.arguments import Arguments
+from weft.errors import UsageError
+
+MAX_STDIN = 10_000_000
+
+
+def main(arguments: Arguments) -> int:
+    import anyio
+
+    text = read_prompt(arguments)
+    return anyio.run(_run, arguments, text)
+
+
+def read_prompt(arguments: Arguments) -> str:
+    """The argument, then what was piped in.
+
+    Raises:
+        UsageError: neither was given.
+    """
+    parts = [" ".join(arguments.prompt)]
+    if not sys.stdin.isatty():
+        piped = sys.stdin.buffer.read(MAX_STDIN + 1)
+        if len(piped) > MAX_STDIN:
+            raise UsageError(f"Standard input has more than {MAX_STDIN:,} bytes.", hint="Name a file in the prompt instead.")
+        parts.append(piped.decode("utf-8", "replace"))
+    text = "\n".join(part for part in parts if part.strip())
+    if not text:
+        raise UsageError("There is no prompt.", hint='Give one: weft -p "what does this project do?"')
+    return text
+
+
+async def _run(arguments: Arguments, text: str) -> int:
+    from weft.cli.options import to_options
+    from weft.cli.signals import run_interruptible
+    from weft.schema.commands import Prompt
+    from weft.sdk.compose import connect
+    from weft.serve import print as printing
+    from weft.serve.stream_json.init import translator
+
+    form = cast(printing.Format, arguments.output_format)
+    connection = connect(to_options(arguments), agent=arguments.agent)
+    printer = printing.Printer(
+        form,
+        translator=translator(
+            partial=arguments.include_partial_messages,
+            replay=arguments.replay_user_messages,
+            hook_events=arguments.include_hook_events,
+        ),
+        verbose=bool(arguments.verbose),
+        write=printing.stdout_writer(),
+        note=lambda line: print(line, file=sys.stderr),  # noqa: T201 - notes for people, beside the answer
+    )
+    async with connection:
+        return await run_interruptible(
+            lambda: printing.run(connection, Prompt(text), printer), lambda: printing.interrupt(connection)
+        )

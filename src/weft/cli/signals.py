@@ -1,0 +1,31 @@
+"""Signals of a terminal and of a parent: the first asks to stop, the second insists."""
+
+import signal
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+INTERRUPTED, TERMINATED = 130, 143
+
+
+async def run_interruptible(work: Callable[[], Awaitable[int]], interrupt: Callable[[], Awaitable[None]]) -> int:
+    """The work's exit code. SIGINT calls `interrupt`; a second one, or SIGTERM, cancels the work."""
+    code = 0
+
+    async def listen() -> None:
+        nonlocal code
+        asked = False
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for number in signals:
+                if number == signal.SIGINT and not asked:
+                    asked = True
+                    await interrupt()
+                    continue
+                code = INTERRUPTED if number == signal.SIGINT else TERMINATED
+                group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(listen)
+        code = await work()
+        group.cancel_scope.cancel()
+    return code
