@@ -78,9 +78,7 @@ class Accumulator:
         reply = self._fold.reply()
         kept: list[AnyBlock] = []
         for block in reply.content:
-            if isinstance(block, Text) and block.text.strip():
-                kept.append(block)
-            elif isinstance(block, Thinking) and block.signature:
+            if (isinstance(block, Text) and block.text.strip()) or (isinstance(block, Thinking) and block.signature):
                 kept.append(block)
         if not any(isinstance(block, Text) for block in kept):
             return None

@@ -74,9 +74,9 @@ class Asking:
             request = await self._make(history)
         self._turn.steps += 1
         ended = await self._stream(request, history)
-        if isinstance(ended, StreamFailed) and ended.error == "prompt_too_long":
-            if await self._compactor.rescue(history):
-                ended = await self._stream(await self._make(history), history)
+        too_long = isinstance(ended, StreamFailed) and ended.error == "prompt_too_long"
+        if too_long and await self._compactor.rescue(history):
+            ended = await self._stream(await self._make(history), history)
         if isinstance(ended, Reply):
             return ended
         if ended.partial:

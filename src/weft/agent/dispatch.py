@@ -147,9 +147,7 @@ class Dispatch:
         elif repeated := self._guard.note(call.use, answer):
             self._over = TurnOver("loop", repeated)
 
-    def _end(
-        self, call: _Call, answer: ToolResult, outcome: Outcome, result: Result, *, source: str = ""
-    ) -> None:
+    def _end(self, call: _Call, answer: ToolResult, outcome: Outcome, result: Result, *, source: str = "") -> None:
         call.ended = True
         self._emit(
             ToolEnded(
@@ -253,5 +251,3 @@ async def run_tool(tool: AnyTool, value: Json, context: ToolContext) -> Result:
     except Exception as error:
         logger.exception("the tool %s failed", tool.name)
         return _failure(f"{tool.name} failed unexpectedly: {error.__class__.__name__}: {error}")
-
-

@@ -146,9 +146,7 @@ class History:
                 self._use_records[str(use_id)] = origin.uuid
             part = _only(reply, block)
             self.scribe.write(
-                AssistantRecord(
-                    origin=origin, reply=part, cost=cost, duration=duration, request_id=reply.request_id
-                )
+                AssistantRecord(origin=origin, reply=part, cost=cost, duration=duration, request_id=reply.request_id)
             )
         return last
 

@@ -78,9 +78,7 @@ class Permission:
         waved = verdict.permission == "allow" and decision.reason_kind != "rule"
         if verdict.permission != "ask" and (decision.behavior == "allow" or waved):
             source = "hook" if decision.behavior == "ask" else "config"
-            return Ruling(
-                allowed=True, input=value, source=source, sandbox=decision.sandbox, notes=notes, stop=stop
-            )
+            return Ruling(allowed=True, input=value, source=source, sandbox=decision.sandbox, notes=notes, stop=stop)
         reason = verdict.reason if verdict.permission == "ask" and verdict.reason else decision.reason
         ruling = await self._ask(tool, use, value, decision, reason, preview)
         return msgspec.structs.replace(ruling, notes=notes, stop=stop)
@@ -181,4 +179,3 @@ class Permission:
                 self._state.set_mode(answer.mode)
         except (UsageError, OSError) as error:
             self._emit(Notice(text=f"The permission could not be kept: {error}", level="warning", tag="permissions"))
-

@@ -14,11 +14,11 @@ from anyio.abc import TaskGroup
 
 from weft.agent.history import new_id
 from weft.agent.loop import TurnOver
+from weft.agent.state import State
 from weft.agent.thread import WorkThread
 from weft.agent.turn import Turn
 from weft.errors import ToolError
 from weft.hooks.port import Hooks
-from weft.agent.state import State
 from weft.schema.commands import Prompt
 from weft.schema.content import Text
 from weft.schema.events import AgentEvent, TaskChanged, TaskInfo, ToolCalled, UsageChanged

@@ -62,7 +62,15 @@ def make_parser() -> Parser:
     add = parser.add_argument
     add("prompt", nargs="*", help="what to do")
     add("--version", "-v", action="store_true", help="print the version")
-    add("--debug", "-d", nargs="?", const="", default=None, metavar="FILTER", help="log to standard error, with tracebacks")
+    add(
+        "--debug",
+        "-d",
+        nargs="?",
+        const="",
+        default=None,
+        metavar="FILTER",
+        help="log to standard error, with tracebacks",
+    )
     add("--verbose", action="store_true", default=None, help="all messages, not only the result")
     _add_output(parser)
     _add_conversation(parser)

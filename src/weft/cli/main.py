@@ -21,6 +21,9 @@ def entry() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
     except Exception as error:
+        import logging
+
+        logging.getLogger(__name__).debug("weft failed", exc_info=True)
         code = failed(error, debug=wants_debug(argv))
     sys.exit(code)
 
@@ -43,10 +46,6 @@ def failed(error: Exception, *, debug: bool) -> int:
     """The outermost boundary: a traceback only for those who asked for one."""
     from weft.errors import WeftError
 
-    if debug or not isinstance(error, WeftError):
-        import logging
-
-        logging.getLogger(__name__).debug("weft failed", exc_info=error)
     if debug:
         import traceback
 

@@ -2,7 +2,6 @@
 
 import uuid
 from pathlib import Path
-from typing import cast
 
 from weft.agent.options import AskKind, SessionOptions
 from weft.cli.arguments import Arguments
@@ -109,7 +108,7 @@ def _json(value: str | None, flag: str) -> Json | None:
 
     try:
         text = value if value.lstrip().startswith("{") else Path(value).expanduser().read_text(encoding="utf-8")
-        return cast(Json, decode_object(text))
+        return decode_object(text)
     except OSError as error:
         raise UsageError(f"{flag}: {value} cannot be read: {error.strerror}.") from None
     except msgspec.DecodeError as error:

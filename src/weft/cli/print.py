@@ -26,7 +26,9 @@ def read_prompt(arguments: Arguments) -> str:
     if not sys.stdin.isatty():
         piped = sys.stdin.buffer.read(MAX_STDIN + 1)
         if len(piped) > MAX_STDIN:
-            raise UsageError(f"Standard input has more than {MAX_STDIN:,} bytes.", hint="Name a file in the prompt instead.")
+            raise UsageError(
+                f"Standard input has more than {MAX_STDIN:,} bytes.", hint="Name a file in the prompt instead."
+            )
         parts.append(piped.decode("utf-8", "replace"))
     text = "\n".join(part for part in parts if part.strip())
     if not text:

@@ -41,8 +41,8 @@ def to_stream_event(event: StreamEvent) -> Json | None:
         case BlockStop(index=index):
             return {"type": "content_block_stop", "index": index}
         case MessageDelta(stop_reason=reason, stop_sequence=sequence, usage=usage):
-            delta: Json = {"stop_reason": reason, "stop_sequence": sequence}
-            return {"type": "message_delta", "delta": delta, "usage": usage_fields(usage)}
+            stop: Json = {"stop_reason": reason, "stop_sequence": sequence}
+            return {"type": "message_delta", "delta": stop, "usage": usage_fields(usage)}
         case StreamDone():
             return {"type": "message_stop"}
         case Ping() | Retry() | StreamFailed():

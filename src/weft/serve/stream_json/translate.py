@@ -78,7 +78,7 @@ class Translator:
     def session_id(self) -> str:
         return self._info.session_id if self._info is not None else ""
 
-    def _message(self, kind: str, subtype: str | None = None, **fields: object) -> Json:
+    def _message(self, kind: str, subtype: str | None = None, /, **fields: object) -> Json:
         message: Json = {"type": kind}
         if subtype is not None:
             message["subtype"] = subtype
@@ -87,7 +87,7 @@ class Translator:
         message["uuid"] = self._stamp()
         return message
 
-    def feed(self, event: AgentEvent) -> list[Json]:  # noqa: C901 - one line for each leaf of a closed union
+    def feed(self, event: AgentEvent) -> list[Json]:
         match event:
             case SessionStarted(info=info):
                 self._info = info
@@ -115,9 +115,8 @@ class Translator:
                 return self._retrying(event)
             case Compacted():
                 return self._compacted(event)
-            case Notice(text=text, level=level, tag=tag):
-                level = "warning" if level == "error" else level
-                return [self._message("system", "informational", content=text, level=level, **({"tag": tag} if tag else {}))]
+            case Notice():
+                return self._notice(event)
             case TaskChanged(task=task):
                 return self._task(task)
             case HookRan():
@@ -221,9 +220,7 @@ class Translator:
             "usage": results.usage_fields(usage),
             "context_management": None,
         }
-        return self._message(
-            "assistant", message=body, parent_tool_use_id=parent, timestamp=self._now(), **extra
-        )
+        return self._message("assistant", message=body, parent_tool_use_id=parent, timestamp=self._now(), **extra)
 
     def _block(self, event: BlockDone) -> list[Json]:
         if isinstance(event.block, ToolUse):
@@ -231,9 +228,7 @@ class Translator:
         elif event.parent is not None and not self._subagent_text:
             return []
         content = [to_builtins(event.block)]
-        return [
-            self._assistant(content, event.model, event.usage, event.parent, message_id=event.message_id)
-        ]
+        return [self._assistant(content, event.model, event.usage, event.parent, message_id=event.message_id)]
 
     def _message_done(self, event: MessageDone) -> list[Json]:
         """Blocks were sent one by one; whole messages only tell of failures, interruptions and the past."""
@@ -245,9 +240,7 @@ class Translator:
                 extra["api_error_status"] = event.error_status
             return [self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, **extra)]
         if event.aborted:
-            return [
-                self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, aborted=True)
-            ]
+            return [self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, aborted=True)]
         return []
 
     def _tool_ended(self, event: ToolEnded) -> list[Json]:
@@ -282,6 +275,11 @@ class Translator:
         return messages
 
     # --- state ----------------------------------------------------------------------------------------------
+
+    def _notice(self, event: Notice) -> list[Json]:
+        level = "warning" if event.level == "error" else event.level
+        tag: Json = {"tag": event.tag} if event.tag else {}
+        return [self._message("system", "informational", content=event.text, level=level, **tag)]
 
     def _retrying(self, event: Retrying) -> list[Json]:
         if event.fallback is not None:
