@@ -46,7 +46,7 @@ class Channel:
     def put(self, event: AgentEvent) -> None:
         if self._closed:
             return
-        if len(self._waiting) >= self._limit:
+        if self._waiting and len(self._waiting) >= self._limit:
             one = merged(self._waiting[-1], event)
             if one is not None:
                 self._waiting[-1] = one

@@ -1,0 +1,61 @@
+"""One event out, one command in, matched by id."""
+
+import anyio
+
+from weft.agent.asks import Asks
+from weft.agent.options import ALL_ASKS
+from weft.schema.commands import PermissionAnswered, PlanAnswered, QuestionAnswered
+from weft.schema.content import ToolUse
+from weft.schema.events import AgentEvent, AskWithdrawn, PermissionAsked, Question, QuestionAsked
+from weft.tools.port import PlanVerdict
+
+USE = ToolUse("t", "Bash", {"command": "ls"})
+
+
+async def test_a_surface_that_cannot_ask_gets_no_event_and_no_answer():
+    events: list[AgentEvent] = []
+    asks = Asks(events.append, frozenset())
+    assert await asks.permission(PermissionAsked(request_id="r", use=USE)) is None
+    assert await asks.question("t", [Question("why?")]) is None
+    assert await asks.plan("t", "do it") is None
+    assert await asks.input("server", "name?", {}, None) is None
+    assert events == []
+
+
+async def test_the_first_answer_counts_and_strangers_are_ignored():
+    asks = Asks(lambda event: replies(event), ALL_ASKS)
+
+    def replies(event: AgentEvent) -> None:
+        if isinstance(event, PermissionAsked):
+            asks.answer(PermissionAnswered("another", "deny"))
+            asks.answer(PermissionAnswered(event.request_id, "allow"))
+            asks.answer(PermissionAnswered(event.request_id, "deny"))
+
+    with anyio.fail_after(5):
+        answer = await asks.permission(PermissionAsked(request_id=asks.next_id(), use=USE))
+    assert answer is not None
+    assert answer.behavior == "allow"
+
+
+async def test_a_cancelled_question_is_withdrawn():
+    events: list[AgentEvent] = []
+    asks = Asks(events.append, ALL_ASKS)
+    with anyio.move_on_after(0):
+        await asks.question("t", [Question("why?")])
+    asked, withdrawn = events
+    assert isinstance(asked, QuestionAsked)
+    assert withdrawn == AskWithdrawn(request_id=asked.request_id, reason="cancelled")
+
+
+async def test_answers_of_each_kind_reach_their_asker():
+    asks = Asks(lambda event: reply(event), ALL_ASKS)
+
+    def reply(event: AgentEvent) -> None:
+        if isinstance(event, QuestionAsked):
+            asks.answer(QuestionAnswered(event.request_id, {"why?": "because"}))
+        elif not isinstance(event, AskWithdrawn):
+            asks.answer(PlanAnswered(event.request_id, approved=True, mode="acceptEdits"))  # type: ignore[union-attr]
+
+    with anyio.fail_after(5):
+        assert await asks.question("t", [Question("why?")]) == {"why?": "because"}
+        assert await asks.plan("t", "do it") == PlanVerdict(approved=True, mode="acceptEdits")
