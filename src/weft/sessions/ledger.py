@@ -57,8 +57,8 @@ class Ledger:
         self._price = price
         self.state = state or LedgerState()
 
-    def add_reply(
-        self, model: str, usage: Usage, *, duration: float = 0.0, context_window: int = 0, max_output: int = 0
+    def add(
+        self, model: str, usage: Usage, seconds: float = 0.0, *, context_window: int = 0, max_output: int = 0
     ) -> float | None:
         """Counts one reply; returns its dollars, or None when the model's price is not known."""
         cost = self._price(model, usage) if self._price is not None else None
@@ -72,7 +72,7 @@ class Ledger:
         )
         self._change(
             models={**self.state.models, model: after},
-            api_duration=self.state.api_duration + duration,
+            api_duration=self.state.api_duration + seconds,
             replies=self.state.replies + 1,
         )
         return cost
@@ -99,30 +99,14 @@ class Ledger:
     def add_pull_request(self) -> None:
         self._change(pull_requests=self.state.pull_requests + 1)
 
-    def merge(self, other: LedgerState) -> None:
-        """Rolls up what a subagent used."""
-        models = dict(self.state.models)
-        for name, model in other.models.items():
-            models[name] = _sum(models.get(name), model)
-        self._change(
-            models=models,
-            api_duration=self.state.api_duration + other.api_duration,
-            tool_duration=self.state.tool_duration + other.tool_duration,
-            lines_added=self.state.lines_added + other.lines_added,
-            lines_removed=self.state.lines_removed + other.lines_removed,
-            files=tuple(dict.fromkeys(self.state.files + other.files))[:_FILES_KEPT],
-            replies=self.state.replies + other.replies,
-        )
-
     @property
     def total_cost(self) -> float:
         return self.state.total_cost
 
     @property
-    def usage(self) -> Usage:
+    def total_usage(self) -> Usage:
         return self.state.usage
 
-    @property
     def models(self) -> dict[str, ModelUsage]:
         return dict(self.state.models)
 
@@ -132,8 +116,9 @@ class Ledger:
             return None
         return f"The budget of ${limit:.2f} is used up: this session has cost ${self.total_cost:.4f}."
 
-    def to_mark(self, session_id: str) -> MarkRecord:
-        return MarkRecord(kind="cost-state", session_id=session_id, data=_to_fields(self.state))
+    def to_mark(self) -> tuple[str, Json]:
+        """The kind and the fields of the mark that keeps this state."""
+        return "cost-state", _to_fields(self.state)
 
     @classmethod
     def from_mark(cls, mark: MarkRecord, price: Price | None = None) -> "Ledger":
