@@ -138,6 +138,7 @@ class AcpConnection:
             self._tasks, self._options.cwd, files.confined, self._terminal_said, self._task_changed
         )
         self._host = Host(files, self._terminals)
+        self._fold.terminal_text = self._terminals.text
         await self.open_session(self._options.session_id)
         await self._emit(e.SessionStarted(info=self.info, resumed=bool(self._options.session_id)))
         await self._emit(*(self._replayed or ()))

@@ -7,6 +7,7 @@ the first one out, or send it twice. A message ends where another kind of thing 
 
 import itertools
 import re
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -83,6 +84,7 @@ class Fold:
         self._tools: dict[str, _Tool] = {}
         self._user: list[AnyBlock] = []
         self.text = ""
+        self.terminal_text: Callable[[str], str] = lambda _: ""
         self.denied: set[str] = set()
         """Calls that the person refused: they end as such, not as failures."""
 
@@ -274,7 +276,8 @@ class Fold:
     def _ended(self, tool: _Tool, outcome: str) -> e.ToolEnded:
         tool.state = "ended"
         known = tool.fields
-        text = _text(known) or _raw_text(known.raw_output)
+        shown = [c.terminal_id for c in known.content or () if isinstance(c, TerminalContent)]
+        text = _text(known) or "".join(map(self.terminal_text, shown)) or _raw_text(known.raw_output)
         bad = outcome != "ok"
         return e.ToolEnded(
             tool_use_id=known.tool_call_id,

@@ -30,7 +30,6 @@ class HostTerminal:
         self._limit = limit
         self._kept = bytearray()
         self.truncated = False
-        self.released = False
 
     def add(self, data: bytes) -> None:
         self._kept += data
@@ -78,6 +77,8 @@ class HostTerminals:
         self._on_change = on_change
         self._ids = itertools.count(1)
         self._open: dict[str, HostTerminal] = {}
+        self._released: dict[str, HostTerminal] = {}
+        """The last few, because a client keeps showing a terminal that was released."""
 
     async def create(self, request: CreateTerminal) -> str:
         argv = to_argv(request)
@@ -114,6 +115,11 @@ class HostTerminals:
             raise RpcError(NOT_FOUND, f"there is no terminal {id_}")
         return terminal
 
+    def text(self, id_: str) -> str:
+        """What a terminal of ours has said; nothing for one that the agent keeps for itself, or has released."""
+        terminal = self._open.get(id_) or self._released.get(id_)
+        return terminal.text if terminal else ""
+
     def output(self, id_: str) -> TerminalOutput:
         terminal = self.get(id_)
         return TerminalOutput(output=terminal.text, truncated=terminal.truncated, exit_status=terminal.status)
@@ -126,7 +132,9 @@ class HostTerminals:
 
     async def release(self, id_: str) -> None:
         terminal = self.get(id_)
-        del self._open[id_]
+        self._released[id_] = self._open.pop(id_)
+        if len(self._released) > 20:
+            del self._released[next(iter(self._released))]
         await terminal.child.kill()
 
     async def close(self) -> None:

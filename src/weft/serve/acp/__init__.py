@@ -1,0 +1,1 @@
+"""Our agent offered over ACP: to editors, to the official SDKs, and to programs written for iFlow."""
