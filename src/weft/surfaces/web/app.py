@@ -1,0 +1,66 @@
+"""The application: the page's own files, one socket, and the guard around both."""
+
+from pathlib import Path
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from weft.surfaces.web.guard import App, Guard, Keys
+from weft.surfaces.web.hub import Hub
+from weft.surfaces.web.page import serve_page
+from weft.transports.asgi import LoopbackServer
+
+STATIC: Final = Path(__file__).parent / "static"
+TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+def make_app(hub: Hub, keys: Keys, port: int) -> App:
+    """The guarded application. Only the files listed at start are served, by name; no path is ever joined."""
+    files = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES}
+
+    async def index(request: Request) -> Response:
+        return FileResponse(files["index.html"], media_type=TYPES[".html"])
+
+    async def static(request: Request) -> Response:
+        path = files.get(request.path_params["name"])
+        if path is None:
+            return PlainTextResponse("Not found", status_code=404)
+        return FileResponse(path, media_type=TYPES[path.suffix])
+
+    async def socket(websocket: WebSocket) -> None:
+        await serve_page(websocket, hub, keys)
+
+    routes = [Route("/", index), Route("/static/{name}", static), WebSocketRoute("/socket", socket)]
+    return Guard(Starlette(routes=routes), keys, port)
+
+
+class WebHost:
+    """A hub on a port of its own. `link` gives one-time addresses; `serve` goes on until it is cancelled."""
+
+    def __init__(self, hub: Hub, *, port: int = 0) -> None:
+        self._hub = hub
+        self._keys = Keys()
+        self._server = LoopbackServer(port)
+
+    @property
+    def port(self) -> int:
+        return self._server.port
+
+    def link(self) -> str:
+        return f"http://127.0.0.1:{self.port}{self._keys.new_link()}"
+
+    async def serve(self) -> None:
+        try:
+            async with self._hub:
+                await self._server.serve(make_app(self._hub, self._keys, self.port))
+        finally:
+            self._server.close()

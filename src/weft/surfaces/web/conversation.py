@@ -1,0 +1,320 @@
+"""One conversation: its agent, what was said, and the pages that look at it.
+
+The agent is started by the first prompt. It goes on when nobody looks. Pages get each chunk once, numbered; the
+first answer to a request counts and closes it for every page.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol, cast
+
+import anyio
+import anyio.abc
+import msgspec
+
+from weft.connect.port import Connection
+from weft.errors import ConnectionLost, WeftError
+from weft.schema import commands as c
+from weft.schema import events as e
+from weft.schema.content import text_of
+from weft.schema.messages import ThinkingConfig
+from weft.surfaces.web.export import Transcript
+from weft.surfaces.web.frames import Chunked, ConversationOpened, Row, encode_frame
+from weft.surfaces.web.log import ChunkLog
+from weft.surfaces.web.ports import OpenAgent, Opening
+from weft.surfaces.web.stream import (
+    Ask,
+    AskClosed,
+    ErrorChunk,
+    Session,
+    StreamChunk,
+    TurnEnd,
+)
+from weft.surfaces.web.weave import Weaver
+
+log = logging.getLogger(__name__)
+
+FLUSH = 0.03
+"""Seconds that a piece of text may wait for the next one."""
+START = 120.0
+"""Seconds that an agent may take to start."""
+WAITING = 256
+"""Commands that may wait for an agent that does not take them."""
+
+
+class Viewer(Protocol):
+    """A page: takes encoded frames, and never waits."""
+
+    def push(self, frame: str) -> None: ...
+
+
+class Conversation:
+    """`changed` is called when its row in the list is another one."""
+
+    def __init__(
+        self, opening: Opening, start: OpenAgent, changed: Callable[[], None], *, title: str = "", updated: float = 0.0
+    ) -> None:
+        self.opening = opening
+        self.title = title
+        self.updated = updated or time.time()
+        self.log = ChunkLog()
+        self.transcript = Transcript()
+        self.viewers: set[Viewer] = set()
+        self.info: e.SessionInfo | None = None
+        self._start = start
+        self._changed = changed
+        self._weaver = Weaver()
+        self._running = False
+        self._lost = False
+        self._shown_before = opening.resume
+        self._life: anyio.CancelScope | None = None
+        self._previews: dict[str, e.PermissionAsked] = {}
+        self._send, self._receive = anyio.create_memory_object_stream[c.Command](WAITING)
+        self._dirty = anyio.Event()
+
+    @property
+    def id(self) -> str:
+        return self.opening.session_id
+
+    @property
+    def live(self) -> bool:
+        return self._life is not None
+
+    @property
+    def used(self) -> bool:
+        """Whether anything was said in it."""
+        return bool(self.title) or self.live
+
+    @property
+    def running(self) -> bool:
+        return self._running
+
+    @property
+    def row(self) -> Row:
+        state = "asking" if self.log.asks else "running" if self._running else "lost" if self._lost else "idle"
+        return Row(
+            id=self.id,
+            title=self.title,
+            folder=self.opening.folder,
+            agent=self.opening.agent,
+            updated=self.updated,
+            state=state,
+            live=self.live,
+        )
+
+    # --- pages ----------------------------------------------------------------------------------------------
+
+    def watch(self, viewer: Viewer, seen: int | None) -> None:
+        """Sends what the page has not seen: the missing chunks, or all of it in short."""
+        missed = None if seen is None else self.log.since(seen)
+        if missed is None:
+            chunks, older = self.log.tail()
+            opened = ConversationOpened(row=self.row, seq=self.log.seq, chunks=chunks, older=older)
+        else:
+            opened = ConversationOpened(row=self.row, seq=seen or 0, chunks=(), resumed=True)
+        viewer.push(encode_frame(opened))
+        for frame in missed or ():
+            viewer.push(frame)
+        self.viewers.add(viewer)
+
+    def publish(self, chunks: Iterable[StreamChunk]) -> None:
+        for chunk in chunks:
+            seq = self.log.add(chunk)
+            frame = encode_frame(Chunked(conversation=self.id, seq=seq, chunk=chunk))
+            self.log.keep(seq, frame)
+            for viewer in tuple(self.viewers):
+                viewer.push(frame)
+
+    def replay(self, events: Iterable[e.AgentEvent]) -> None:
+        """Shows what was said before, without an agent."""
+        for event in events:
+            self.transcript.take(event)
+            self.publish(self._weaver.weave(event))
+        self.publish(self._weaver.flush())
+
+    def reset(self) -> None:
+        """Every page starts again from the short form."""
+        chunks, older = self.log.tail()
+        frame = encode_frame(ConversationOpened(row=self.row, seq=self.log.seq, chunks=chunks, older=older))
+        for viewer in tuple(self.viewers):
+            viewer.push(frame)
+
+    # --- the agent ------------------------------------------------------------------------------------------
+
+    async def send(self, command: c.Command, group: anyio.abc.TaskGroup) -> None:
+        """Starts the agent if need be. Commands are taken in order.
+
+        Raises:
+            ConnectionLost: the agent has not taken the last ones.
+        """
+        if self._life is None:
+            self._lost = False
+            self._life = anyio.CancelScope()
+            group.start_soon(self._live)
+        try:
+            self._send.send_nowait(command)
+        except anyio.WouldBlock:
+            raise ConnectionLost("The agent does not take any more messages") from None
+
+    async def answer(self, request_id: str, command: c.Answer, word: str) -> bool:
+        """Gives the answer, if it is the first one. Tells whether it was."""
+        if request_id not in self.log.asks or self._life is None:
+            return False
+        self._previews.pop(request_id, None)
+        self.publish([AskClosed(request_id=request_id, answer=word)])
+        self._changed()
+        self._send.send_nowait(command)
+        return True
+
+    def ask(self, request_id: str) -> Ask | None:
+        return self.log.asks.get(request_id)
+
+    def asked(self, request_id: str) -> e.PermissionAsked | None:
+        """The request as the agent made it, with its previews."""
+        return self._previews.get(request_id)
+
+    def stop(self) -> None:
+        """Ends the agent and all that it started."""
+        if self._life is not None:
+            self._life.cancel()
+
+    def adopt(self, **changes: object) -> None:
+        """Options for when the agent is started; of no effect on one that runs."""
+        self.opening = msgspec.structs.replace(self.opening, **changes)
+
+    async def _live(self) -> None:
+        assert self._life is not None
+        try:
+            with self._life:
+                await self._drive()
+        except WeftError as error:
+            self._fail(str(error), error.hint or "")
+        except Exception as error:  # the boundary to an agent: whatever it raises is shown, never passed on
+            log.exception("conversation %s: its agent failed", self.id)
+            self._fail(f"The agent failed: {_innermost(error)}", "")
+        finally:
+            self._end()
+
+    async def _drive(self) -> None:
+        connection = self._start(self.opening)
+        async with connection:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._pass_on, connection)
+                group.start_soon(self._flush_often)
+                async for event in connection.events():
+                    self._take(event)
+                group.cancel_scope.cancel()
+        self.publish(self._weaver.flush())
+        if not (self._life and self._life.cancel_called):
+            raise ConnectionLost("The agent has ended", hint="Send a message to start it again.")
+
+    async def _pass_on(self, connection: Connection) -> None:
+        async for command in self._receive:
+            try:
+                await connection.send(command)
+            except ConnectionLost as error:
+                self._fail(str(error), error.hint or "")
+
+    async def _flush_often(self) -> None:
+        while True:
+            await self._dirty.wait()
+            await anyio.sleep(FLUSH)
+            self._dirty = anyio.Event()
+            self.publish(self._weaver.flush())
+
+    def _take(self, event: e.AgentEvent) -> None:
+        if self._shown_before and getattr(event, "replay", False):
+            return
+        before = self.row.state
+        match event:
+            case e.SessionStarted(info=info) | e.SessionChanged(info=info):
+                self._learn(info)
+            case e.TurnStarted():
+                self._running = True
+                self.adopt(resume=True)
+            case e.TurnEnded():
+                self._running = False
+                self._withdraw()
+            case e.PermissionAsked(request_id=id):
+                self._previews[id] = event
+            case e.AskWithdrawn(request_id=id) if id not in self.log.asks:
+                return
+            case e.PromptAdded(synthetic=False, parent=None) if not self.title:
+                self._title_from(event)
+            case _:
+                pass
+        self.transcript.take(event)
+        self.publish(self._weaver.weave(event))
+        if self._weaver.held:
+            self._dirty.set()
+        if self.row.state != before:
+            self.updated = time.time()
+            self._changed()
+
+    def _learn(self, info: e.SessionInfo) -> None:
+        self.info = info
+        self.adopt(model=info.model, mode=info.mode, thinking=info.thinking, agent_session=info.session_id)
+        if info.title and info.title != self.title:
+            self.title = info.title
+            self._changed()
+
+    def _title_from(self, event: e.PromptAdded) -> None:
+        text = " ".join(text_of(event.content).split())
+        self.title = text[:80]
+        self._changed()
+
+    def _withdraw(self) -> None:
+        for id in tuple(self.log.asks):
+            self.publish([AskClosed(request_id=id, reason="cancelled")])
+        self._previews.clear()
+
+    def _fail(self, message: str, hint: str) -> None:
+        self._lost = True
+        self.publish([*self._weaver.flush(), ErrorChunk(message=message, kind="connection", hint=hint)])
+
+    def _end(self) -> None:
+        self._life = None
+        self._shown_before = True
+        self._withdraw()
+        if self._running:
+            self._running = False
+            self.publish([TurnEnd(id="", reason="error" if self._lost else "cancelled")])
+        self._send.close()
+        self._receive.close()
+        self._send, self._receive = anyio.create_memory_object_stream[c.Command](WAITING)
+        self._changed()
+
+    # --- shown before there is an agent -----------------------------------------------------------------------
+
+    def pretend(self, **changes: object) -> None:
+        """A choice made before the agent runs is shown as if it had said so."""
+        self.adopt(**changes)
+        if self.info is not None:
+            shown = {key: value for key, value in changes.items() if hasattr(self.info, key) and value is not None}
+            self.info = msgspec.structs.replace(self.info, **shown)
+            self.publish([Session(info=self.info, reason="chosen")])
+        else:
+            self.publish([Session(info=self.assumed(), reason="chosen")])
+
+    def assumed(self) -> e.SessionInfo:
+        """What is known of the session before it is there."""
+        opening = self.opening
+        return e.SessionInfo(
+            session_id=self.id,
+            cwd=opening.folder,
+            model=opening.model or "",
+            mode=opening.mode or "default",
+            thinking=opening.thinking or ThinkingConfig(),
+            title=self.title,
+            directories=opening.directories,
+            agent_name=opening.agent,
+        )
+
+
+def _innermost(error: BaseException) -> str:
+    """Task groups wrap what their children raise; a person wants the one thing that went wrong."""
+    if isinstance(error, BaseExceptionGroup):
+        inner: tuple[BaseException, ...] = tuple(cast("ExceptionGroup[Exception]", error).exceptions)
+        return _innermost(inner[0])
+    return str(error) or type(error).__name__
