@@ -31,14 +31,16 @@ def texts(result: Json) -> tuple[str, ...]:
     return tuple(found for item in _objects(result.get("content")) if isinstance(found := item.get("text"), str))
 
 
-def decode_decision(result: Json) -> Decision:
-    """The answer to `openDiff`. A bare `FILE_SAVED` does not say what was saved, so it decides nothing;
-    `TAB_CLOSED` is a closed tab, and a closed tab is not a yes."""
+def decode_decision(result: Json, proposed: str) -> Decision:
+    """The answer to `openDiff`. An older `FILE_SAVED` without contents takes what was `proposed`. `TAB_CLOSED` is a
+    closed tab, and a closed tab is not a yes."""
     if result.get("isError") is True:
         return Undecided("; ".join(texts(result)) or "the editor reported an error")
     match texts(result):
         case ("FILE_SAVED", contents, *_):
             return Accepted(contents)
+        case ("FILE_SAVED",):
+            return Accepted(proposed)
         case ("DIFF_REJECTED" | "TAB_CLOSED", *_):
             return Rejected()
         case found:

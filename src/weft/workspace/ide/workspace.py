@@ -1,0 +1,206 @@
+"""A workspace with an editor in between: files stay where they are, the editor shows, decides and knows."""
+
+import logging
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+
+from weft.errors import WorkspaceError
+from weft.protocols.ide.answers import decode_decision, decode_diagnostics
+from weft.protocols.ide.guest import MentionMade, Selected
+from weft.protocols.ide.values import Decision, Diagnostic, FileDiagnostics, Mention, Selection, Undecided
+from weft.workspace.ide.link import Change, IdeLink
+from weft.workspace.ide.notes import new_problems, problem_line, problems_note, selection_note
+from weft.workspace.port import FileStat, Process, RunSpec, Workspace
+
+_log = logging.getLogger(__name__)
+DIAGNOSTICS_LIMIT = 3.0
+"""Problems are worth a short wait, never a long one: some editors hang."""
+CLOSE_LIMIT = 2.0
+MAX_MENTIONS = 100
+MAX_EDITED = 200
+
+Hidden: TypeAlias = Callable[[str], bool]
+
+
+def _nothing_is_hidden(path: str) -> bool:
+    return False
+
+
+class IdeWorkspace:
+    """Wraps another workspace; `link` is the attached editor, or None while there is none.
+
+    `hidden` says which files a rule keeps from the model: neither their text nor their name is told. `share` is the
+    person's switch for telling the model what they look at.
+    """
+
+    def __init__(self, inner: Workspace, *, hidden: Hidden = _nothing_is_hidden, share: bool = True) -> None:
+        self._inner = inner
+        self._hidden = hidden
+        self.share = share
+        self.link: IdeLink | None = None
+        self.on_mention: Callable[[Mention], None] | None = None
+        self._told: Selection | None = None
+        self._mentions: list[Mention] = []
+        self._baseline: dict[str, tuple[Diagnostic, ...]] = {}
+
+    # A workspace.
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        return self._inner.roots
+
+    async def read(self, path: Path) -> bytes:
+        return await self._inner.read(path)
+
+    async def write(self, path: Path, data: bytes) -> None:
+        await self.note_edit(path)
+        await self._inner.write(path, data)
+
+    async def remove(self, path: Path) -> None:
+        await self._inner.remove(path)
+
+    async def stat(self, path: Path) -> FileStat | None:
+        return await self._inner.stat(path)
+
+    async def list(self, path: Path) -> Sequence[tuple[str, FileStat]]:
+        return await self._inner.list(path)
+
+    async def start(self, spec: RunSpec) -> Process:
+        return await self._inner.start(spec)
+
+    async def diagnostics(self, path: Path) -> Sequence[str] | None:
+        if self.link is None:
+            return await self._inner.diagnostics(path)
+        found = await self._ask(str(path))
+        return None if found is None else [problem_line(item) for item in found]
+
+    # What the editor adds.
+
+    def heard(self, change: Change) -> None:
+        """Give this to the link: it keeps mentions."""
+        if isinstance(change, MentionMade):
+            if self.on_mention is not None:
+                self.on_mention(change.mention)
+            elif len(self._mentions) < MAX_MENTIONS:
+                self._mentions.append(change.mention)
+        elif isinstance(change, Selected) and change.selection is None:
+            self._told = None
+
+    def take_context(self) -> str | None:
+        """What the person looks at, for the next prompt: once per change, nothing of hidden files."""
+        selection = self.link.selection if self.link is not None and self.share else None
+        if selection is None or selection == self._told or self._hides(selection.path):
+            return None
+        self._told = selection
+        return selection_note(selection)
+
+    def take_mentions(self) -> tuple[Mention, ...]:
+        """Mentions that nobody was told of yet, oldest first; hidden files are left out."""
+        taken, self._mentions = self._mentions, []
+        return tuple(mention for mention in taken if not self._hides(mention.path))
+
+    async def propose_edit(self, path: Path, text: str) -> Decision:
+        """Shows a change in the editor and waits for the person, for as long as it takes; nothing is written.
+
+        `Undecided` means that the editor cannot decide this one: ask elsewhere. To withdraw the question, because it
+        was answered elsewhere, cancel the call: the view closes.
+        """
+        link = self.link
+        if link is None:
+            return Undecided("no editor is attached")
+        theirs = link.found.paths.to_theirs(str(path))
+        # Neovim's plug-in finds a diff again only by these two signs.
+        title = f"✻ [Weft] {path.name} ({secrets.token_hex(3)}) ⧉"
+        try:
+            result = await link.call(
+                "openDiff",
+                {
+                    "old_file_path": theirs,
+                    "new_file_path": theirs,
+                    "new_file_contents": text,
+                    "tab_name": title,
+                },
+                limit=None,
+            )
+            return decode_decision(result, text)
+        except WorkspaceError as error:
+            return Undecided(str(error))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._close_tab(link, title)
+
+    async def close_diffs(self) -> None:
+        """Closes what earlier prompts left open; called when a prompt is sent."""
+        if self.link is not None:
+            await self._quietly(self.link, "closeAllDiffTabs", {})
+
+    async def note_edit(self, path: Path) -> None:
+        """Remembers the problems of a file before its first change, so that later only new ones are told."""
+        key = str(path)
+        if self.link is None or key in self._baseline:
+            return
+        if len(self._baseline) >= MAX_EDITED:
+            del self._baseline[next(iter(self._baseline))]
+        self._baseline[key] = await self._ask(key) or ()
+
+    async def take_problems(self) -> str | None:
+        """Problems that edits of this session brought and that were not told yet; None when there are none."""
+        if self.link is None or not self._baseline:
+            return None
+        found = await self._ask_all()
+        fresh: list[FileDiagnostics] = []
+        for path, items in found.items():
+            before = self._baseline.get(path)
+            if before is not None and not self._hides(path):
+                fresh.append(FileDiagnostics(path, new_problems(before, items)))
+                self._baseline[path] = items
+        return problems_note(fresh)
+
+    async def _ask(self, path: str) -> tuple[Diagnostic, ...] | None:
+        assert self.link is not None
+        uri = self.link.found.paths.to_their_uri(path)
+        found = await self._diagnostics(self.link, {"uri": uri})
+        if found is None:
+            return None
+        return tuple(item for file in found for item in file.diagnostics if _same(file.path, path))
+
+    async def _ask_all(self) -> dict[str, tuple[Diagnostic, ...]]:
+        assert self.link is not None
+        found = await self._diagnostics(self.link, {}) or ()
+        edited = {_real(path): path for path in self._baseline}
+        named = ((edited.get(_real(file.path)), file.diagnostics) for file in found)
+        return {path: items for path, items in named if path is not None}
+
+    async def _diagnostics(self, link: IdeLink, arguments: dict[str, object]) -> tuple[FileDiagnostics, ...] | None:
+        try:
+            result = await link.call("getDiagnostics", arguments, limit=DIAGNOSTICS_LIMIT)
+        except WorkspaceError as error:
+            _log.debug("no problems from the editor: %s", error)
+            return None
+        ours = link.found.paths.to_ours
+        return tuple(FileDiagnostics(ours(file.path), file.diagnostics) for file in decode_diagnostics(result))
+
+    async def _close_tab(self, link: IdeLink, title: str) -> None:
+        await self._quietly(link, "close_tab", {"tab_name": title})
+
+    async def _quietly(self, link: IdeLink, name: str, arguments: dict[str, object]) -> None:
+        try:
+            await link.call(name, arguments, limit=CLOSE_LIMIT)
+        except WorkspaceError as error:
+            _log.debug("%s: %s", name, error)
+
+    def _hides(self, path: str) -> bool:
+        return self._hidden(path) or self._hidden(_real(path))
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or _real(one) == _real(other)
