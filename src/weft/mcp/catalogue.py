@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, cast
 
 import msgspec
 
-from weft.mcp.screen import object_schema
+from weft.mcp.shapes import object_schema
 from weft.mcp.visible import plain
 from weft.schema.content import Content, Json
 

@@ -10,29 +10,16 @@ It also gives a silent server a short time to answer the era probe, and tells wh
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import anyio
 import mcp_types
 from mcp.client._transport import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 
-from weft.schema.content import Json
+from weft.mcp.shapes import SCREENED, screened
 
-RAW = "weft/raw"
 PROBE_LIMIT = 3.0
-MAX_ITEMS = 2000
-"""Of one page; more is a flood."""
-
-_LISTS = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-}
-_RESULTS = {"tools/call": "content", "prompts/get": "messages", "resources/read": "contents"}
-_KEPT = ("resultType", "ttlMs", "cacheScope", "nextCursor", "requestState", "inputRequests")
-
 Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 
 
@@ -64,14 +51,14 @@ class Screen:
         return _Reader(read, self), _Writer(write, self)
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
+        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
 
     def sent(self, message: mcp_types.JSONRPCMessage) -> None:
         if not isinstance(message, mcp_types.JSONRPCRequest):
             return
-        if message.method in _LISTS or message.method in _RESULTS or message.method == "initialize":
+        if message.method in SCREENED:
             self.asked[message.id] = message.method
         elif message.method == "server/discover":
             self.probe = (message.id, anyio.current_time() + self.probe_limit)
@@ -87,105 +74,6 @@ class Screen:
         if method is None or not isinstance(message, mcp_types.JSONRPCResponse):
             return message
         return mcp_types.JSONRPCResponse(jsonrpc="2.0", id=message.id, result=screened(method, message.result))
-
-
-def screened(method: str, result: Json) -> Json:
-    """The minimal valid shape of a result, with what came kept under `RAW`."""
-    if method == "initialize":
-        return _initialized(result)
-    if method in _RESULTS:
-        if result.get("resultType", "complete") != "complete":
-            return result
-        return {**_kept(result), _RESULTS[method]: [], "_meta": {RAW: result}}
-    key = _LISTS[method]
-    items = result.get(key)
-    found = cast("list[object]", items)[:MAX_ITEMS] if isinstance(items, list) else []
-    shaped = [shape for shape in (_item(key, cast("Json", item)) for item in found if isinstance(item, dict)) if shape]
-    return {**_kept(result), key: shaped}
-
-
-def _kept(result: Json) -> Json:
-    kept = {key: result[key] for key in _KEPT if result.get(key) is not None}
-    if not isinstance(kept.get("nextCursor", ""), str):
-        del kept["nextCursor"]
-    return kept
-
-
-def _item(key: str, raw: Json) -> Json | None:
-    """One entry of a list, or None for one that cannot be used at all."""
-    meta = {RAW: raw}
-    name = raw.get("name")
-    if key == "resources":
-        return {"uri": raw["uri"], "name": _name(raw), "_meta": meta} if _is_uri(raw.get("uri")) else None
-    if key == "resourceTemplates":
-        template = raw.get("uriTemplate")
-        ok = isinstance(template, str) and template
-        return {"uriTemplate": template, "name": _name(raw), "_meta": meta} if ok else None
-    if not isinstance(name, str) or not name or len(name) > 512:
-        return None
-    if key == "prompts":
-        return {"name": name, "_meta": meta}
-    return {"name": name, "inputSchema": object_schema(raw.get("inputSchema")), "_meta": meta}
-
-
-def _name(raw: Json) -> str:
-    name = raw.get("name")
-    return name if isinstance(name, str) and name else "unnamed"
-
-
-def _is_uri(value: object) -> bool:
-    return isinstance(value, str) and ":" in value and len(value) < 8192
-
-
-def object_schema(value: object) -> Json:
-    """A schema with `type: object` at its root, whatever was sent. Alternatives at the root, which providers refuse,
-    are flattened: all their properties, and as required what every one of them requires."""
-    schema = dict(cast("Json", value)) if isinstance(value, dict) else {}
-    for word in ("anyOf", "oneOf", "allOf"):
-        parts = schema.pop(word, None)
-        if not isinstance(parts, list):
-            continue
-        tables = [cast("Json", part) for part in cast("list[object]", parts) if isinstance(part, dict)]
-        properties: Json = {}
-        for table in tables:
-            properties.update(_table(table.get("properties")))
-        schema["properties"] = {**properties, **_table(schema.get("properties"))}
-        required = [_names(table.get("required")) for table in tables]
-        every = set[str]().union(*required) if word == "allOf" else set.intersection(*required) if required else set()
-        if every:
-            schema["required"] = sorted(every | _names(schema.get("required")))
-    schema["type"] = "object"
-    if not isinstance(schema.get("properties"), dict):
-        schema["properties"] = {}
-    if not isinstance(schema.get("required", []), list):
-        del schema["required"]
-    return schema
-
-
-def _table(value: object) -> Json:
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def _names(value: object) -> set[str]:
-    return {item for item in cast("list[object]", value) if isinstance(item, str)} if isinstance(value, list) else set()
-
-
-def _initialized(result: Json) -> Json:
-    info = _table(result.get("serverInfo"))
-    clean: Json = {
-        "name": info.get("name") if isinstance(info.get("name"), str) else "unnamed",
-        "version": info.get("version") if isinstance(info.get("version"), str) else "",
-    }
-    if isinstance(info.get("title"), str):
-        clean["title"] = info["title"]
-    found: Json = {
-        "protocolVersion": result.get("protocolVersion"),
-        "capabilities": {key: _table(value) for key, value in _table(result.get("capabilities")).items()},
-        "serverInfo": clean,
-    }
-    if isinstance(result.get("instructions"), str):
-        found["instructions"] = result["instructions"]
-    return found
 
 
 class _Reader:
@@ -246,9 +134,9 @@ class _Reader:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
+        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
 
 
 class _Writer:
@@ -268,6 +156,6 @@ class _Writer:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
+        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)

@@ -200,9 +200,7 @@ def _entry(file: _File, name: str, raw: object, inputs: tuple[InputSpec, ...], s
     if not isinstance(raw, dict):
         return ServerConfig(name=name, standing="invalid", problem="not an object", source=str(file.path))
     entry = cast("Json", raw)
-    config = decode_entry(
-        file.prefix + name, entry, dialect=file.dialect, scope=file.scope, source=str(file.path)
-    )
+    config = decode_entry(file.prefix + name, entry, dialect=file.dialect, scope=file.scope, source=str(file.path))
     return msgspec.structs.replace(
         config, inputs=inputs, sandbox=sandbox if entry.get("sandboxEnabled") is True else None
     )

@@ -1,6 +1,7 @@
 """The loopback end of a login: one request from the browser, on 127.0.0.1 alone, and then it is gone."""
 
 import html
+import socket
 from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
@@ -98,3 +99,10 @@ class CallbackServer:
         if "error" in params:
             return "200 OK", "The login failed", params.get("error_description") or params["error"]
         return "200 OK", "You are logged in", "You can close this page and go back to Weft."
+
+
+def free_port() -> int:
+    """A port on 127.0.0.1 that nobody has at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

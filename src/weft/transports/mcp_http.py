@@ -10,8 +10,8 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Literal
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from typing import Any, Literal
+from urllib.request import getproxies, proxy_bypass
 
 import anyio
 import httpx2
@@ -134,7 +134,7 @@ def make_client(
 ) -> httpx2.AsyncClient:
     """A client for one server; redirects are the caller's to follow."""
     parsed = httpx2.URL(url)
-    proxies = {} if uds or proxy_bypass_environment(parsed.host) else getproxies_environment()
+    proxies = {} if uds or proxy_bypass(parsed.host) else getproxies()
     proxy = proxies.get(parsed.scheme) or proxies.get("all")
     return httpx2.AsyncClient(
         headers=dict(headers),
@@ -167,17 +167,16 @@ class HttpTransport:
         self._uds = uds
         self._stack = AsyncExitStack()
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Any:
         from mcp.client.sse import sse_client
         from mcp.client.streamable_http import streamable_http_client
 
         if not self._url.startswith(("http://", "https://")):
             raise TransportError(f"{self._url!r} is not an http address")
         if self._kind == "sse":
-            streams = await self._stack.enter_async_context(
+            return await self._stack.enter_async_context(
                 sse_client(self._url, httpx_client_factory=self._factory, auth=self._auth, timeout=CONNECT_LIMIT)
             )
-            return streams
         client = await self._stack.enter_async_context(
             make_client(self._url, headers=self._headers, auth=self._auth, uds=self._uds)
         )

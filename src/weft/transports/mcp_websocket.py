@@ -29,7 +29,7 @@ class WebSocketTransport:
         self._headers = dict(headers)
         self._user_agent = user_agent
         self._max_frame = max_frame
-        self._socket: "ClientConnection | None" = None
+        self._socket: ClientConnection | None = None
 
     async def __aenter__(self) -> tuple["FrameReader", "FrameWriter"]:
         from websockets.asyncio.client import connect
@@ -52,7 +52,7 @@ class WebSocketTransport:
         return FrameReader(self._socket), FrameWriter(self._socket)
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
         if self._socket is not None:
             with anyio.move_on_after(3, shield=True):
@@ -97,7 +97,7 @@ class FrameReader:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
         return None
 
@@ -121,6 +121,6 @@ class FrameWriter:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
         return None
