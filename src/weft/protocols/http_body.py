@@ -1,0 +1,121 @@
+"""The body of an HTTP/1.1 answer: by chunks, by length, or until the connection closes.
+
+h11 reads heads; bodies are read here because a model's stream has a chunk for every few words, and this costs a fifth.
+"""
+
+from typing import Protocol
+
+from weft.errors import RemoteProtocolError
+
+_MAX_SIZE_LINE = 4096
+_MAX_TRAILERS = 65536
+
+
+class Body(Protocol):
+    """`feed` returns the bytes of the body that `data` holds. `done` says that the last byte was among them;
+    what follows it is in `rest`. `finish` says that the connection closed."""
+
+    done: bool
+    rest: bytes
+
+    def feed(self, data: bytes) -> bytes: ...
+
+    def finish(self) -> None:
+        """
+        Raises:
+            RemoteProtocolError: the body was not complete.
+        """
+        ...
+
+
+class LengthBody:
+    def __init__(self, length: int) -> None:
+        self._left = length
+        self.done = length == 0
+        self.rest = b""
+
+    def feed(self, data: bytes) -> bytes:
+        body, self.rest = data[: self._left], data[self._left :]
+        self._left -= len(body)
+        self.done = self._left == 0
+        return body
+
+    def finish(self) -> None:
+        if not self.done:
+            raise RemoteProtocolError(f"the connection closed {self._left} bytes before the end of the answer")
+
+
+class OpenBody:
+    """Neither a length nor chunks: the end of the connection is the end of the body."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.rest = b""
+
+    def feed(self, data: bytes) -> bytes:
+        return data
+
+    def finish(self) -> None:
+        self.done = True
+
+
+class ChunkedBody:
+    """`chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF`; the last has size 0 and trailers, which are dropped."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._left = 0
+        """Bytes of the chunk that are still to come, its CRLF not counted."""
+        self._after_data = False
+        self._in_trailers = False
+        self._trailers = 0
+        self.done = False
+        self.rest = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """
+        Raises:
+            RemoteProtocolError: the framing is broken.
+        """
+        data = self._buffer + data if self._buffer else data
+        parts: list[bytes] = []
+        at, end = 0, len(data)
+        while at < end and not self.done:
+            if self._left:
+                part = data[at : at + self._left]
+                parts.append(part)
+                at += len(part)
+                self._left -= len(part)
+                self._after_data = self._left == 0
+                continue
+            line_end = data.find(b"\n", at)
+            if line_end < 0:
+                if end - at > _MAX_SIZE_LINE:
+                    raise RemoteProtocolError("a chunk's size line is too long")
+                break
+            self._read_line(data[at:line_end].rstrip(b"\r"))
+            at = line_end + 1
+        self._buffer = b"" if self.done else data[at:]
+        self.rest = data[at:] if self.done else b""
+        return b"".join(parts)
+
+    def _read_line(self, line: bytes) -> None:
+        if self._in_trailers:
+            self._trailers += len(line)
+            if self._trailers > _MAX_TRAILERS:
+                raise RemoteProtocolError("the trailers are too long")
+            self.done = not line
+        elif self._after_data:
+            if line:
+                raise RemoteProtocolError("a chunk is longer than it said")
+            self._after_data = False
+        else:
+            size = line.split(b";", 1)[0].strip()
+            if not size or len(size) > 16 or size.strip(b"0123456789abcdefABCDEF"):
+                raise RemoteProtocolError(f"a chunk's size is not a number: {line[:20]!r}")
+            self._left = int(size, 16)
+            self._in_trailers = self._left == 0
+
+    def finish(self) -> None:
+        if not self.done:
+            raise RemoteProtocolError("the connection closed in the middle of the answer")

@@ -1,0 +1,327 @@
+"""A small HTTP/1.1 client: h11 for heads, anyio for sockets.
+
+One connection for each origin is kept for the next request. Answers stream: nothing is read from the socket before it
+is asked for, so a slow reader slows the server. Every wait has a limit; leaving early closes the socket.
+"""
+
+import logging
+import os
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import SplitResult, urlsplit
+
+import anyio
+import h11
+import msgspec
+
+from weft import __version__
+from weft.errors import RemoteProtocolError, TransportError, TransportTimeout
+from weft.protocols.http_body import Body, ChunkedBody, LengthBody, OpenBody
+from weft.transports.http_proxy import Proxy, proxy_for
+
+if TYPE_CHECKING:
+    import ssl
+
+    from anyio.abc import ByteStream
+
+USER_AGENT: Final = f"weft/{__version__}"
+_MAX_HEAD: Final = 128 * 1024
+_READ: Final = 65536
+log = logging.getLogger(__name__)
+
+
+class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds. `first_byte` is from the end of the request to the head of the answer; `idle` between two reads."""
+
+    connect: float = 20.0
+    send: float = 60.0
+    first_byte: float = 600.0
+    idle: float = 300.0
+
+
+class _Connection:
+    """A socket to one origin, perhaps through a proxy or TLS."""
+
+    def __init__(self, stream: "ByteStream", origin: str) -> None:
+        self.stream = stream
+        self.origin = origin
+
+    async def close(self) -> None:
+        await anyio.aclose_forcefully(self.stream)
+
+
+class HttpResponse:
+    """The head of an answer, and its body as it comes. `headers` have lower-case names; the last of a name counts."""
+
+    def __init__(
+        self, client: "HttpClient", connection: _Connection, head: h11.Response, body: Body, rest: bytes
+    ) -> None:
+        self.status = head.status_code
+        self.headers: dict[str, str] = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+        self._client = client
+        self._connection: _Connection | None = connection
+        self._body = body
+        self._rest = rest
+        closes = "close" in self.headers.get("connection", "").lower() or head.http_version != b"1.1"
+        self._may_keep = not closes and not isinstance(body, OpenBody)
+
+    async def receive(self) -> bytes:
+        """The next bytes of the body; empty at its end.
+
+        Raises:
+            TransportTimeout: nothing came for `limits.idle` seconds.
+            TransportError: the connection failed, or closed before the end.
+        """
+        try:
+            while not self._body.done and self._connection is not None:
+                data, self._rest = self._rest or await self._read(self._connection), b""
+                part = self._body.feed(data) if data else b""
+                if not data:
+                    self._body.finish()
+                if self._body.done:
+                    await self._release()
+                if part:
+                    return part
+            await self._release()
+            return b""
+        except RemoteProtocolError as error:
+            await self.aclose()
+            raise TransportError(str(error)) from None
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def read(self, limit: int = 16 * 1024 * 1024) -> bytes:
+        """The whole body, cut at `limit` bytes."""
+        parts: list[bytes] = []
+        size = 0
+        while size < limit:
+            part = await self.receive()
+            if not part:
+                break
+            parts.append(part)
+            size += len(part)
+        return b"".join(parts)[:limit]
+
+    async def aclose(self) -> None:
+        """Done with it. A connection whose answer was read to the end is kept; any other is closed."""
+        if self._body.done:
+            await self._release()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _read(self, connection: _Connection) -> bytes:
+        limit = self._client.limits.idle
+        try:
+            with anyio.fail_after(limit):
+                return await connection.stream.receive(_READ)
+        except TimeoutError:
+            raise TransportTimeout(f"{connection.origin} went silent for {limit:g} s") from None
+        except anyio.EndOfStream:
+            return b""
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
+            raise TransportError(f"the connection to {connection.origin} broke: {_reason(error)}") from None
+
+    async def _release(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if self._may_keep and not self._body.rest:
+            await self._client.give_back(connection)
+        else:
+            await connection.close()
+
+
+class HttpClient:
+    """Requests to any number of origins. `env` has the proxy variables; None means that there are none."""
+
+    def __init__(self, *, limits: HttpLimits | None = None, env: Mapping[str, str] | None = None) -> None:
+        self.limits = limits or HttpLimits()
+        self._env = env or {}
+        self._kept: dict[str, _Connection] = {}
+        self._tls: ssl.SSLContext | None = None
+        self._closed = False
+
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> HttpResponse:
+        """The answer, whatever its status, once its head is there. Use it as a context, or close it.
+
+        Raises:
+            TransportTimeout: a limit ran out.
+            TransportError: the address is none, nothing listens there, or the connection failed.
+        """
+        parts = _split(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        kept = self._kept.pop(origin, None)
+        if kept is not None:
+            try:
+                return await self._exchange(kept, method, parts, headers or {}, body)
+            except TransportTimeout:
+                raise
+            except TransportError:
+                # The server may have closed a connection that nobody used; nothing of an answer came, so ask again.
+                log.debug("a kept connection to %s was gone", origin)
+        connection = await self._connect(parts, origin)
+        return await self._exchange(connection, method, parts, headers or {}, body)
+
+    async def give_back(self, connection: _Connection) -> None:
+        """Keeps a connection for the next request to its origin; the older one of two goes."""
+        if self._closed:
+            await connection.close()
+            return
+        older = self._kept.get(connection.origin)
+        self._kept[connection.origin] = connection
+        if older is not None:
+            await older.close()
+
+    async def aclose(self) -> None:
+        self._closed = True
+        while self._kept:
+            _, connection = self._kept.popitem()
+            await connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _exchange(
+        self, connection: _Connection, method: str, parts: SplitResult, headers: Mapping[str, str], body: bytes
+    ) -> HttpResponse:
+        try:
+            machine = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD)
+            await self._send(connection, _head(machine, method, self._target(parts), parts.netloc, headers, body), body)
+            head = await self._receive_head(connection, machine)
+            rest, _ = machine.trailing_data
+            return HttpResponse(self, connection, head, _body_of(method, head), rest)
+        except (h11.LocalProtocolError, h11.RemoteProtocolError) as error:
+            await connection.close()
+            raise TransportError(f"{connection.origin} does not speak HTTP as expected: {error}") from None
+        except BaseException:
+            await connection.close()
+            raise
+
+    def _target(self, parts: SplitResult) -> str:
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        plain_proxy = parts.scheme == "http" and self._proxy(parts) is not None
+        return f"http://{parts.netloc}{path}" if plain_proxy else path
+
+    def _proxy(self, parts: SplitResult) -> Proxy | None:
+        return proxy_for(parts.scheme, parts.hostname or "", self._env)
+
+    async def _send(self, connection: _Connection, head: bytes, body: bytes) -> None:
+        try:
+            with anyio.fail_after(self.limits.send):
+                await connection.stream.send(head + body if len(body) < _READ else head)
+                if len(body) >= _READ:
+                    await connection.stream.send(body)
+        except TimeoutError:
+            raise TransportTimeout(f"{connection.origin} took no data for {self.limits.send:g} s") from None
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
+            raise TransportError(f"the connection to {connection.origin} broke: {_reason(error)}") from None
+
+    async def _receive_head(self, connection: _Connection, machine: h11.Connection) -> h11.Response:
+        try:
+            with anyio.fail_after(self.limits.first_byte):
+                while True:
+                    event = machine.next_event()
+                    if event is h11.NEED_DATA:
+                        machine.receive_data(await connection.stream.receive(_READ))
+                    elif isinstance(event, h11.Response):
+                        return event
+        except TimeoutError:
+            raise TransportTimeout(f"{connection.origin} gave no answer for {self.limits.first_byte:g} s") from None
+        except anyio.EndOfStream:
+            raise TransportError(f"{connection.origin} closed the connection without an answer") from None
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
+            raise TransportError(f"the connection to {connection.origin} broke: {_reason(error)}") from None
+
+    async def _connect(self, parts: SplitResult, origin: str) -> _Connection:
+        secure = parts.scheme == "https"
+        host, port = parts.hostname or "", parts.port or (443 if secure else 80)
+        proxy = self._proxy(parts)
+        stream: ByteStream | None = None
+        try:
+            with anyio.fail_after(self.limits.connect):
+                stream = await anyio.connect_tcp(*((proxy.host, proxy.port) if proxy else (host, port)))
+                if secure and proxy is not None:
+                    await proxy.open_tunnel(stream, host, port)
+                if secure:
+                    stream = await self._wrap(stream, host)
+                return _Connection(stream, origin)
+        except BaseException as error:
+            if stream is not None:
+                await anyio.aclose_forcefully(stream)
+            if isinstance(error, TimeoutError):
+                raise TransportTimeout(f"cannot connect to {origin}: no answer in {self.limits.connect:g} s") from None
+            if isinstance(error, OSError | anyio.BrokenResourceError | anyio.EndOfStream):
+                through = f" through the proxy {proxy.host}:{proxy.port}" if proxy else ""
+                raise TransportError(f"cannot connect to {origin}{through}: {_reason(error)}") from None
+            raise
+
+    async def _wrap(self, stream: "ByteStream", host: str) -> "ByteStream":
+        import ssl
+
+        from anyio.streams.tls import TLSStream
+
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+        return await TLSStream.wrap(stream, hostname=host, ssl_context=self._tls, standard_compatible=False)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise TransportError(f"{url!r} is not an address: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise TransportError(f"{url!r} is not an address: it must begin with http:// or https:// and name a host")
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2])
+
+
+def _head(
+    machine: h11.Connection, method: str, target: str, host: str, headers: Mapping[str, str], body: bytes
+) -> bytes:
+    given = {name.lower(): value for name, value in headers.items()}
+    fields = {"host": host, "user-agent": USER_AGENT, "accept": "*/*", **given}
+    if body or method in ("POST", "PUT", "PATCH"):
+        fields["content-length"] = str(len(body))
+    try:
+        request = h11.Request(method=method, target=target, headers=list(fields.items()))
+    except UnicodeError:
+        raise TransportError("a header has a character that HTTP does not allow") from None
+    return machine.send(request) or b""
+
+
+def _body_of(method: str, head: h11.Response) -> Body:
+    fields = dict(head.headers)
+    if method == "HEAD" or head.status_code in (204, 304):
+        return LengthBody(0)
+    if b"chunked" in fields.get(b"transfer-encoding", b"").lower():
+        return ChunkedBody()
+    if b"content-length" in fields:
+        return LengthBody(int(fields[b"content-length"]))
+    return OpenBody()
+
+
+def _reason(error: BaseException) -> str:
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    if isinstance(cause, OSError) and cause.errno:
+        # A name that does not resolve has a negative number and its own words.
+        return os.strerror(cause.errno) if cause.errno > 0 else cause.strerror or str(cause)
+    return str(cause) or type(cause).__name__
