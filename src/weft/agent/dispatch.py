@@ -17,7 +17,7 @@ from weft.agent.toolbox import ToolBox
 from weft.agent.turn import Limits, Turn
 from weft.errors import ToolError, WorkspaceError
 from weft.hooks.port import Hooks
-from weft.schema.content import Json, Text, ToolResult, ToolUse
+from weft.schema.content import Content, Json, Text, ToolResult, ToolUse
 from weft.schema.display import Display
 from weft.schema.events import AgentEvent, Denial, ToolCalled, ToolEnded
 from weft.tools.arguments import explain
@@ -68,6 +68,7 @@ class Dispatch:
         limits: Limits,
         emit: Callable[[AgentEvent], None],
         steering: Callable[[], Awaitable[list[Addition]]] | None = None,
+        touched: Callable[[str], Content] | None = None,
         parent: str | None = None,
     ) -> None:
         self._box = box
@@ -80,16 +81,18 @@ class Dispatch:
         self._limits = limits
         self._emit = emit
         self._steering = steering
+        self._touched = touched
         self._parent = parent
         self._guard = LoopGuard()
         self._over: TurnOver | None = None
         self._final = False
         self._notes: list[str] = []
+        self._paths: dict[str, None] = {}
 
     async def answer(self, uses: Sequence[ToolUse], results: dict[str, ToolResult], logged: set[str]) -> Answered:
         self._turn.phase = "tools"
         self._limits.check_budget()
-        self._over, self._final, self._notes = None, False, []
+        self._over, self._final, self._notes, self._paths = None, False, [], {}
         calls = [self._announce(use) for use in uses]
         try:
             await self._run_all(calls, results, logged)
@@ -196,6 +199,8 @@ class Dispatch:
         call.started = time.monotonic()
         context = msgspec.structs.replace(context, use=final, sandbox=ruling.sandbox)
         result = await run_tool(tool, ruling.input, context)
+        if not result.is_error:
+            self._paths.update(dict.fromkeys(tool.paths(tool.decode(ruling.input))))
         result = await self._after_hooks(final, result, time.monotonic() - call.started)
         return ruling, result, "error" if result.is_error else "ok"
 
@@ -233,6 +238,8 @@ class Dispatch:
         if self._notes:
             found.append(Addition(tuple(Text(note) for note in self._notes), synthetic=True))
             self._turn.user_messages += 1
+        told = [self._touched(path) for path in self._paths] if self._touched is not None else []
+        found.extend(Addition(content, synthetic=True) for content in told if content)
         if self._steering is not None:
             found.extend(await self._steering())
         return found

@@ -113,12 +113,19 @@ class History:
         self._use_records: dict[str, str] = {}
 
     def add_prompt(
-        self, content: Content, *, record_id: str | None = None, synthetic: bool = False, mode: str | None = None
+        self,
+        content: Content,
+        *,
+        record_id: str | None = None,
+        synthetic: bool = False,
+        mode: str | None = None,
+        before: Content = (),
     ) -> str:
-        """A user message that is not a tool result; returns the id of its record."""
+        """A user message that is not a tool result; returns the id of its record. `before` is what the model is told
+        in front of it, and no surface shows."""
         origin = self.scribe.origin(record_id=record_id)
-        self._append_user(content)
-        message = Message("user", content)
+        message = Message("user", before + content)
+        self._append_user(message.content)
         self.scribe.write(UserRecord(origin=origin, message=message, meta=synthetic, permission_mode=mode))
         self._emit(PromptAdded(id=origin.uuid, content=content, synthetic=synthetic, parent=self._parent))
         return origin.uuid

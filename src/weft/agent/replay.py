@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from weft.schema.content import Text, ToolResult, ToolUse
+from weft.context.assemble import MARK
+from weft.schema.content import AnyBlock, Text, ToolResult, ToolUse
 from weft.schema.events import AgentEvent, MessageDone, PromptAdded, ToolCalled, ToolEnded
 from weft.schema.records import AssistantRecord, Record, UserRecord
 
@@ -25,8 +26,13 @@ def to_events(records: Iterable[Record]) -> list[AgentEvent]:
     return events
 
 
+def _ours(block: AnyBlock) -> bool:
+    """What Weft told the model in front of a prompt; no surface shows it."""
+    return isinstance(block, Text) and block.text.startswith(f"<{MARK}>")
+
+
 def _user(record: UserRecord, uses: dict[str, ToolUse]) -> Iterable[AgentEvent]:
-    prompt = tuple(block for block in record.message.content if not isinstance(block, ToolResult))
+    prompt = tuple(block for block in record.message.content if not isinstance(block, ToolResult) and not _ours(block))
     for block in record.message.content:
         if isinstance(block, ToolResult):
             use = uses.get(block.tool_use_id)

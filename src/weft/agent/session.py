@@ -41,7 +41,7 @@ from weft.schema.commands import (
     SetTitle,
     StopTask,
 )
-from weft.schema.content import Text, text_of
+from weft.schema.content import Content, Text, text_of
 from weft.schema.events import (
     AgentEvent,
     Notice,
@@ -109,7 +109,7 @@ class Session:
         control: Control,
         resumed: bool = False,
         replay: Callable[[], list[AgentEvent]] | None = None,
-        resources: tuple[Callable[[], Awaitable[AsyncExitStack | None]], ...] = (),
+        opening: Callable[[], Awaitable[Content]] | None = None,
     ) -> None:
         self.state = state
         self.channel = channel
@@ -121,6 +121,7 @@ class Session:
         self.control = control
         self._resumed = resumed
         self._replay = replay
+        self._opening = opening
         self._inbox = Inbox(lambda prompts: channel.put(QueueChanged(prompts=prompts)))
         self._scope: anyio.CancelScope | None = None
         self._turn: Turn | None = None
@@ -291,9 +292,12 @@ class Session:
         taken = await self.intake.take(prompt)
         if not await self._before_model(taken):
             return "local_command", taken.local or ""
-        content = taken.reminders + tuple(Text(note) for note in context) + taken.content
         history = self.thread.history
-        history.add_prompt(content, record_id=prompt.id, synthetic=prompt.synthetic, mode=self.state.mode)
+        opening = await self._opening() if self._opening is not None and not history.messages else ()
+        before = opening + taken.reminders + tuple(Text(note) for note in context)
+        history.add_prompt(
+            taken.content, record_id=prompt.id, synthetic=prompt.synthetic, mode=self.state.mode, before=before
+        )
         history.scribe.mark("last-prompt", {"lastPrompt": text_of(taken.content)[:2000], "leafUuid": prompt.id})
         reply = await self.thread.run(turn)
         if turn.has_structured:

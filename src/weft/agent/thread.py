@@ -17,7 +17,7 @@ from weft.agent.turn import Limits, Turn
 from weft.hooks.port import Hooks
 from weft.permissions.port import Gate
 from weft.providers.port import Provider
-from weft.schema.content import ToolUse
+from weft.schema.content import Content, ToolUse
 from weft.schema.events import AgentEvent
 from weft.schema.messages import Reply
 from weft.tools.port import ToolContext
@@ -38,6 +38,7 @@ class Work(msgspec.Struct, kw_only=True):
     context: Callable[[ToolUse], ToolContext]
     emit: Callable[[AgentEvent], None]
     steering: Callable[[], Awaitable[list[Addition]]] | None = None
+    touched: Callable[[str], Content] | None = None
     structured: bool = False
     agent: str = ""
     parent: str | None = None
@@ -79,6 +80,7 @@ class WorkThread:
             limits=work.limits,
             emit=work.emit,
             steering=work.steering,
+            touched=work.touched,
             parent=work.parent,
         )
 

@@ -1,0 +1,87 @@
+"""History and sources become a request."""
+
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+from weft.agent.history import History
+from weft.agent.state import State
+from weft.agent.toolbox import ToolBox
+from weft.context.assemble import Assembler
+from weft.context.port import View
+from weft.schema.content import Json
+from weft.schema.messages import Request
+
+DEFAULT_OUTPUT = 32_000
+
+
+class Facts(Protocol):
+    """What is known of a model; 0 where nothing is."""
+
+    @property
+    def context_window(self) -> int: ...
+
+    @property
+    def max_output(self) -> int: ...
+
+
+class Requests:
+    """Makes the requests of one thread. The same history and state give the same bytes, so that caching works."""
+
+    def __init__(
+        self,
+        *,
+        state: State,
+        box: ToolBox,
+        assembler: Assembler,
+        view: Callable[[], View],
+        facts: Callable[[str], Facts],
+        betas: tuple[str, ...] = (),
+        max_output: int | None = None,
+        metadata: Json | None = None,
+        model: str | None = None,
+    ) -> None:
+        self._state = state
+        self._box = box
+        self._assembler = assembler
+        self._view = view
+        self._facts = facts
+        self._betas = betas
+        self._max_output = max_output
+        self._metadata = metadata
+        self._fixed_model = model
+
+    @property
+    def model(self) -> str:
+        return self._fixed_model or self._state.model
+
+    @property
+    def window(self) -> int:
+        return self._facts(self.model).context_window
+
+    def sizes(self) -> dict[str, int]:
+        facts = self._facts(self.model)
+        return {"context_window": facts.context_window, "max_output": facts.max_output}
+
+    async def __call__(self, history: History) -> Request:
+        return Request(
+            model=self.model,
+            messages=tuple(history.messages),
+            system=self._assembler.system(self._view()),
+            tools=self._box.specs(),
+            max_tokens=self._output_limit(),
+            thinking=self._state.thinking,
+            betas=self._betas,
+            metadata=self._metadata,
+        )
+
+    def _output_limit(self) -> int:
+        """`CLAUDE_CODE_MAX_OUTPUT_TOKENS` may lower or raise it, never above what the model can do."""
+        known = self._facts(self.model).max_output
+        wanted = self._max_output or _number(os.environ.get("CLAUDE_CODE_MAX_OUTPUT_TOKENS"))
+        limit = wanted or min(known or DEFAULT_OUTPUT, DEFAULT_OUTPUT)
+        return min(limit, known) if known else limit
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() and int(text) > 0 else None
