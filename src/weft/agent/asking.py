@@ -101,7 +101,7 @@ class Asking:
 
     def _done(self, reply: Reply, history: History, seconds: float, building: Accumulator) -> Reply:
         turn, ledger = self._turn, self._limits.ledger
-        cost = ledger.add_reply(reply.model, reply.usage, duration=seconds, **self._make.sizes())
+        cost = ledger.add(reply.model, reply.usage, seconds, **self._make.sizes())
         turn.usage += reply.usage
         turn.cost += cost or 0.0
         turn.api_seconds += seconds
@@ -116,8 +116,8 @@ class Asking:
                 context_tokens=reply.usage.context if self._parent is None else 0,
                 context_window=self._make.window,
                 total_cost=ledger.total_cost,
-                usage=ledger.usage,
-                models=ledger.models,
+                usage=ledger.total_usage,
+                models=ledger.models(),
             )
         )
         return reply

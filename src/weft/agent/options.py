@@ -29,6 +29,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     fork: bool = False
     resume_at: str | None = None
     persist: bool = True
+    replay: bool = False
+    """A resumed conversation is shown again, as events."""
     title: str | None = None
 
     # which model

@@ -5,10 +5,10 @@
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 import anyio
 import msgspec
@@ -82,7 +82,7 @@ class Control(Protocol):
 
     async def compact(self, history: History, instructions: str) -> None: ...
 
-    async def rewind(self, command: Rewind) -> None: ...
+    async def rewind(self, command: Rewind) -> str: ...
 
     async def stop_task(self, task_id: str) -> None: ...
 
@@ -110,6 +110,8 @@ class Session:
         resumed: bool = False,
         replay: Callable[[], list[AgentEvent]] | None = None,
         opening: Callable[[], Awaitable[Content]] | None = None,
+        resources: Sequence[AbstractAsyncContextManager[object]] = (),
+        notes: Sequence[Notice] = (),
     ) -> None:
         self.state = state
         self.channel = channel
@@ -122,26 +124,32 @@ class Session:
         self._resumed = resumed
         self._replay = replay
         self._opening = opening
+        self._resources = resources
+        self._notes = notes
         self._inbox = Inbox(lambda prompts: channel.put(QueueChanged(prompts=prompts)))
         self._scope: anyio.CancelScope | None = None
-        self._turn: Turn | None = None
+        self.turn: Turn | None = None
         self._idle = anyio.Event()
         self._idle.set()
         self.stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         await self.stack.__aenter__()
-        self._group = await self.stack.enter_async_context(anyio.create_task_group())
+        for resource in self._resources:
+            await self.stack.enter_async_context(resource)
+        self.group = await self.stack.enter_async_context(anyio.create_task_group())
         self.channel.put(SessionStarted(info=self.state.info(), resumed=self._resumed))
+        for note in self._notes:
+            self.channel.put(note)
         for event in self._replay() if self._replay is not None else []:
             self.channel.put(event)
-        self._group.start_soon(self._serve)
+        self.group.start_soon(self._serve)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        self._group.cancel_scope.cancel()
+        self.group.cancel_scope.cancel()
         try:
             return await self.stack.__aexit__(kind, error, trace)
         finally:
@@ -154,7 +162,7 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        return self._turn is not None or len(self._inbox) > 0
+        return self.turn is not None or len(self._inbox) > 0
 
     def events(self) -> AsyncIterator[AgentEvent]:
         return aiter(self.channel)
@@ -170,8 +178,7 @@ class Session:
     async def send(self, command: Command) -> None:
         match command:
             case Prompt():
-                prompt = command if command.id else msgspec.structs.replace(command, id=new_id())
-                self._inbox.put(prompt, busy=self._turn is not None)
+                self.inbox_put(command)
             case DropPrompt():
                 self._inbox.drop(command)
             case Cancel(drop_queue=drop_queue):
@@ -183,6 +190,11 @@ class Session:
                 self.asks.answer(command)
             case _:
                 await self._control(command)
+
+    def inbox_put(self, prompt: Prompt) -> None:
+        """A prompt of the person, or one that background work has brought."""
+        named = prompt if prompt.id else msgspec.structs.replace(prompt, id=new_id())
+        self._inbox.put(named, busy=self.turn is not None)
 
     async def _control(self, command: Command) -> None:
         try:
@@ -205,9 +217,9 @@ class Session:
             case Compact(instructions=instructions):
                 await self._compact(instructions)
             case Rewind():
-                if self._turn is not None:
+                if self.turn is not None:
                     raise UsageError("A turn is running; stop it before rewinding.")
-                await self.control.rewind(command)
+                self._notice(await self.control.rewind(command), tag="rewind")
             case StopTask(task_id=task_id):
                 await self.control.stop_task(task_id)
             case ServerCommand():
@@ -219,8 +231,8 @@ class Session:
         """Between turns only: a running turn compacts by itself when it must."""
         self._inbox.put(Prompt(f"/compact {instructions}".strip(), id=new_id(), steer=False), busy=self.busy)
 
-    def _notice(self, text: str, level: str = "info", tag: str = "") -> None:
-        self.channel.put(msgspec.convert({"event": "Notice", "text": text, "level": level, "tag": tag}, Notice))
+    def _notice(self, text: str, level: Literal["info", "warning"] = "info", tag: str = "") -> None:
+        self.channel.put(Notice(text=text, level=level, tag=tag))
 
     # --- turns ----------------------------------------------------------------------------------------------
 
@@ -232,7 +244,7 @@ class Session:
         self._idle.set()
 
     async def _one_turn(self, prompt: Prompt) -> None:
-        turn = self._turn = Turn(new_id())
+        turn = self.turn = Turn(new_id())
         self.channel.put(TurnStarted(turn_id=turn.id, prompt_ids=(prompt.id,), origin=prompt.origin))
         reason: TurnReason = "cancelled"
         text, error = "", None
@@ -256,9 +268,9 @@ class Session:
     def _end_turn(self, turn: Turn, reason: TurnReason, text: str, error: str | None) -> None:
         ledger = self.limits.ledger
         ledger.add_turn(turn.seconds)
-        self.thread.history.scribe.write(ledger.to_mark(self.state.session_id))
+        self.thread.history.scribe.mark(*ledger.to_mark())
         self.thread.history.scribe.sync()
-        self._turn = None
+        self.turn = None
         self.channel.put(
             TurnEnded(
                 turn_id=turn.id,
@@ -273,7 +285,7 @@ class Session:
                 usage=turn.usage,
                 cost=turn.cost,
                 total_cost=ledger.total_cost,
-                models=ledger.models,
+                models=ledger.models(),
                 duration=turn.seconds,
                 api_duration=turn.api_seconds,
                 first_token=turn.first_token,
@@ -337,8 +349,8 @@ class Session:
             taken = await self.intake.take(prompt)
             content = taken.reminders + taken.content
             found.append(Addition(content or as_blocks(prompt.content), id=prompt.id))
-            if self._turn is not None:
-                self._turn.user_messages += 1
+            if self.turn is not None:
+                self.turn.user_messages += 1
         return found
 
 

@@ -115,10 +115,17 @@ class FileStates(Protocol):
 class SessionView(Protocol):
     """The part of a session that tools may see and change."""
 
-    session_id: str
-    cwd: Path
-    mode: Mode
-    todos: tuple[Todo, ...]
+    @property
+    def session_id(self) -> str: ...
+
+    @property
+    def cwd(self) -> Path: ...
+
+    @property
+    def mode(self) -> Mode: ...
+
+    @property
+    def todos(self) -> tuple[Todo, ...]: ...
 
     def set_cwd(self, cwd: Path) -> None: ...
 

@@ -1,0 +1,209 @@
+"""Options to a live session: the one place where the parts of an agent are put together.
+
+Everything is imported late, in the order in which it is needed, so that a session pays only for what it uses.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from weft import __version__
+from weft.agent.asks import Asks
+from weft.agent.channel import Channel
+from weft.agent.history import History
+from weft.agent.intake import Intake
+from weft.agent.options import SessionOptions
+from weft.agent.requests import Facts
+from weft.agent.session import Session
+from weft.agent.state import State
+from weft.connect.local import LocalConnection
+from weft.connect.port import Connection
+from weft.hooks.port import Hooks
+from weft.paths import weft_home
+from weft.permissions.gate import RuleGate, open_gate
+from weft.providers.port import Provider
+from weft.schema.commands import Rewind
+from weft.schema.content import Json
+from weft.schema.messages import ThinkingConfig, Usage
+from weft.sdk.conversation import Conversation, open_conversation
+from weft.sessions.port import SessionStore
+from weft.settings import Settings, load_settings
+from weft.tools.port import AnyTool
+from weft.workspace.port import Workspace
+
+
+class Overrides(msgspec.Struct, kw_only=True):
+    """Parts that the caller brings: live objects, which options cannot hold."""
+
+    provider: Provider | None = None
+    workspace: Workspace | None = None
+    store: SessionStore | None = None
+    tools: Sequence[AnyTool] = ()
+    hook_callback: Callable[[str, Json, str | None], object] | None = None
+    home: Path | None = None
+    env: dict[str, str] | None = None
+
+
+def connect(options: SessionOptions, overrides: Overrides | None = None, *, agent: str | None = None) -> Connection:
+    """Our own agent in this process, behind the port that every surface knows."""
+    return LocalConnection(lambda: build(options, overrides or Overrides()))
+
+
+async def build(options: SessionOptions, overrides: Overrides) -> Session:
+    """
+    Raises:
+        WeftError: the options, the settings or the machine do not allow it; the message says what to do.
+    """
+    return await Ground(options, overrides).session()
+
+
+class Ground:
+    """What a session stands on: settings, conversation, gate, model, hooks, state. `Workbench` builds the rest."""
+
+    def __init__(self, options: SessionOptions, overrides: Overrides) -> None:
+        self.options = options
+        self.overrides = overrides
+        self.env = {**os.environ, **(overrides.env or {}), **(options.env or {})}
+        self.home = overrides.home or weft_home(self.env)
+        self.channel = Channel()
+        self.notes: list[str] = []
+
+    async def session(self) -> Session:
+        self.settings = self._settings()
+        self.conversation = self._conversation()
+        self.gate = self._gate()
+        self.resolved = await self._resolve(self.options.model or self._former_model())
+        self.state = self._state()
+        self.hooks = self._hooks()
+        self.asks = Asks(self.channel.put, self.options.asks)
+        from weft.sdk.workbench import Workbench
+
+        return Workbench(self).session()
+
+    # --- the ground -------------------------------------------------------------------------------------------
+
+    def _settings(self) -> Settings:
+        from weft.permissions.trust import is_trusted
+
+        options = self.options
+        settings = load_settings(
+            options.cwd,
+            sources=options.setting_sources if not options.bare else (),
+            flag=options.settings,
+            trusted=options.trust or is_trusted(options.cwd, self.env),
+            env=self.env,
+        )
+        self.notes += [str(problem) for problem in settings.problems]
+        if settings.withheld:
+            self.notes.append(
+                f"This folder is not trusted: {', '.join(settings.withheld)} of its settings are left out. "
+                "Run weft trust here, or pass --trust."
+            )
+        return settings
+
+    def _conversation(self) -> Conversation:
+        store = self.overrides.store
+        if store is None:
+            from weft.paths import claude_home
+            from weft.sessions.store import FileStore
+
+            store = FileStore(self.home, foreign=claude_home(self.env))
+        self.store = store
+        return open_conversation(self.options, store)
+
+    def _gate(self) -> RuleGate:
+        options = self.options
+        former = self.conversation.resumed.mode if self.conversation.resumed is not None else None
+        gate, notes = open_gate(
+            self.settings,
+            cwd=str(options.cwd),
+            mode=options.mode or (former if former in ("plan", "acceptEdits") else None),
+            allowed=options.allowed_tools,
+            disallowed=options.disallowed_tools,
+            directories=[str(folder) for folder in options.directories],
+            readable=[str(self.home / "projects")],
+            env=self.env,
+            unlocked=options.allow_bypass,
+        )
+        self.notes += notes
+        return gate
+
+    def _former_model(self) -> str | None:
+        resumed = self.conversation.resumed
+        return resumed.model or None if resumed is not None else None
+
+    async def _resolve(self, wanted: str | None) -> "Chosen":
+        """The model, and who answers for it."""
+        if self.overrides.provider is not None:
+            name = wanted or self.overrides.provider.name
+            return Chosen(provider=self.overrides.provider, model=name, key_source="none")
+        from weft.providers.resolve import resolve
+
+        found = await resolve(wanted, settings=self.settings.values, env=self.env)
+        provider = found.provider
+        fallback = self.options.fallback_model
+        return Chosen(provider=provider, model=found.model, key_source=found.key_source, fallback=fallback)
+
+    def _state(self) -> State:
+        options, resumed = self.options, self.conversation.resumed
+        state = State(
+            session_id=self.conversation.session_id,
+            cwd=options.cwd,
+            directories=options.directories,
+            model=self.resolved.model,
+            default_model=self.resolved.model,
+            thinking=options.thinking or ThinkingConfig(),
+            gate=self.gate,
+            log=self.conversation.log,
+            emit=self.channel.put,
+            version=__version__,
+            key_source=self.resolved.key_source,
+        )
+        if resumed is not None:
+            state.todos = resumed.todos
+            state.title = resumed.title
+        if options.title:
+            state.title = options.title
+        return state
+
+    def _hooks(self) -> Hooks:
+        from weft.hooks.runner import open_hooks
+
+        return open_hooks(self.settings, self.options.hooks, emit=self.channel.put, env=self.env)
+
+    # --- what the workbench asks for ----------------------------------------------------------------------------
+
+    def facts(self, model: str) -> Facts:
+        from weft.providers.catalogue import facts
+
+        return facts(model)
+
+    def price(self, model: str, usage: Usage) -> float | None:
+        from weft.providers.costs import price
+
+        return price(model, usage)
+
+    def intake(self) -> Intake:
+        return Intake()
+
+    async def choose(self, model: str | None) -> str:
+        """Another model for a session that runs; None is the one it began with."""
+        self.resolved = await self._resolve(model)
+        return self.resolved.model
+
+    async def now(self, history: History, instructions: str) -> None:
+        return
+
+    async def rewind(self, command: Rewind, history: History) -> str:
+        return ""
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """A model and its provider. `key_source` says where the credential came from, never what it is."""
+
+    provider: Provider
+    model: str
+    key_source: str
+    fallback: str | None = None

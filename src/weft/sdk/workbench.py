@@ -1,0 +1,261 @@
+"""The working half of a session: workspace, tools, threads, subagents, intake."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from weft import __version__
+from weft.agent.control import SessionControl
+from weft.agent.history import History, Scribe
+from weft.agent.replay import to_events
+from weft.agent.requests import Requests
+from weft.agent.session import Session
+from weft.agent.state import Offers
+from weft.agent.subagents import Subagents
+from weft.agent.thread import Work, WorkThread
+from weft.agent.toolbox import ToolBox
+from weft.agent.turn import Limits
+from weft.context.assemble import Assembler, PromptOptions
+from weft.context.port import View
+from weft.schema.commands import Prompt
+from weft.schema.content import Content, Json, ToolUse
+from weft.schema.events import AgentEvent, Notice, TaskChanged, TaskInfo, ToolProgressed
+from weft.sessions.ledger import Ledger
+from weft.tools.file_states import FileStateStore
+from weft.tools.port import AnyTool, Progress, SubagentRequest, ToolContext
+from weft.tools.tasks import BackgroundTasks
+from weft.workspace.local import LocalWorkspace
+from weft.workspace.port import Workspace
+
+if TYPE_CHECKING:
+    from weft.sdk.compose import Ground
+
+
+class Workbench:
+    """Built on a `Ground`; `session` puts the last piece on top. Nothing here runs before the session is entered."""
+
+    def __init__(self, ground: "Ground") -> None:
+        self.ground = ground
+        options = ground.options
+        self.emit = ground.channel.put
+        self.workspace: Workspace = ground.overrides.workspace or LocalWorkspace(
+            (options.cwd, *options.directories), env=ground.env
+        )
+        self.files = FileStateStore()
+        self.tasks = BackgroundTasks(
+            self.workspace, self._task_folder(), on_change=self._task_changed, env=ground.settings.env()
+        )
+        self.box = ToolBox((self._own_tools, self._built_in), offered=self._offered)
+        resumed = ground.conversation.resumed
+        self.ledger = Ledger(ground.price, resumed.ledger if resumed is not None else None)
+        self.limits = Limits(self.ledger, max_turns=options.max_turns, max_budget=options.max_budget)
+        self.assembler = Assembler(
+            PromptOptions(replace=options.system_prompt, append=options.append_system_prompt, bare=options.bare)
+        )
+        self.subagents = Subagents(
+            make=self._subagent_thread,
+            hooks=ground.hooks,
+            state=ground.state,
+            emit=self.emit,
+            group=lambda: self._session.group,
+            prompt=self._prompt_later,
+            parent_turn=lambda: self._session.turn,
+        )
+        self.thread = self._main_thread()
+
+    # --- tools --------------------------------------------------------------------------------------------------
+
+    def _task_folder(self) -> Path:
+        log = self.ground.conversation.log
+        if log is not None and log.path is not None:
+            return log.path.with_suffix("") / "tasks"
+        import tempfile
+
+        return Path(tempfile.gettempdir()) / f"weft-{self.ground.conversation.session_id}"
+
+    def _task_changed(self, task: TaskInfo) -> None:
+        self.emit(TaskChanged(task=task))
+        if task.kind == "shell" and task.background and task.state in ("completed", "failed"):
+            words = f"The background command {task.id} ({task.description}) has {task.state}. Read its output if you need it."
+            self._prompt_later(Prompt(words, verbatim=True, synthetic=True, origin="task-notification"))
+
+    def _own_tools(self) -> Iterable[AnyTool]:
+        return self.ground.overrides.tools
+
+    def _built_in(self) -> Iterable[AnyTool]:
+        from weft.tools.registry import built_in
+
+        return built_in(self.ground.options.tools)
+
+    def _offered(self, tool: AnyTool) -> bool:
+        """A tool that a rule denies as a whole is not even told of; one that asks needs somebody to ask."""
+        asks = self.ground.options.asks
+        if tool.name == "AskUserQuestion" and "question" not in asks:
+            return False
+        if tool.name in ("EnterPlanMode", "ExitPlanMode") and "plan" not in asks:
+            return False
+        return not self.ground.gate.removed(tool.name)
+
+    def _context(self, spawner: Subagents, parent: str | None, use: ToolUse) -> ToolContext:
+        ground = self.ground
+
+        def progress(step: Progress) -> None:
+            self.emit(
+                ToolProgressed(
+                    tool_use_id=use.id,
+                    output=step.output,
+                    message=step.message,
+                    fraction=step.fraction,
+                    parent=parent,
+                )
+            )
+
+        return ToolContext(
+            use=use,
+            workspace=self.workspace,
+            session=ground.state,
+            files=self.files,
+            tasks=self.tasks,
+            asker=ground.asks,
+            spawner=spawner,
+            progress=progress,
+            settings=ground.settings.values,
+            allowed=self._allowed,
+        )
+
+    def _allowed(self, name: str, value: Json) -> bool:
+        return not self.ground.gate.hides(name, value)
+
+    # --- threads ------------------------------------------------------------------------------------------------
+
+    def view(self) -> View:
+        state, options = self.ground.state, self.ground.options
+        return View(
+            cwd=state.cwd,
+            roots=(options.cwd, *options.directories),
+            model=state.model,
+            tools=tuple(self.box.all()),
+            mode=state.mode,
+            interactive=bool(options.asks),
+        )
+
+    def _scribe(self, agent_id: str | None = None, tip: str | None = None) -> Scribe:
+        ground = self.ground
+        return Scribe(
+            ground.conversation.log,
+            session_id=ground.conversation.session_id,
+            cwd=lambda: ground.state.cwd,
+            version=__version__,
+            tip=tip,
+            agent_id=agent_id,
+        )
+
+    def _work(
+        self,
+        *,
+        box: ToolBox,
+        make: Requests,
+        emit: Callable[[AgentEvent], None],
+        spawner: Subagents,
+        parent: str | None,
+    ) -> Work:
+        from weft.agent.compactor import NoCompaction
+
+        ground = self.ground
+        return Work(
+            provider=lambda: ground.resolved.provider,
+            make=make,
+            compactor=NoCompaction(),
+            limits=self.limits,
+            hooks=ground.hooks,
+            asks=ground.asks,
+            gate=ground.gate,
+            state=ground.state,
+            box=box,
+            context=partial(self._context, spawner, parent),
+            emit=emit,
+            touched=self._touched,
+            parent=parent,
+        )
+
+    def _touched(self, path: str) -> Content:
+        return self.assembler.touched(self.ground.state.cwd / path, self.view())
+
+    def _requests(self, box: ToolBox, model: str | None = None) -> Requests:
+        ground = self.ground
+        return Requests(
+            state=ground.state,
+            box=box,
+            assembler=self.assembler,
+            view=self.view,
+            facts=ground.facts,
+            betas=ground.options.betas,
+            max_output=ground.options.max_output,
+            model=model,
+        )
+
+    def _main_thread(self) -> WorkThread:
+        resumed = self.ground.conversation.resumed
+        scribe = self._scribe(tip=resumed.tip if resumed is not None else None)
+        history = History(scribe, resumed.history if resumed is not None else (), emit=self.emit)
+        work = self._work(
+            box=self.box, make=self._requests(self.box), emit=self.emit, spawner=self.subagents, parent=None
+        )
+        work.structured = self.ground.options.output_schema is not None
+        return WorkThread(work, history)
+
+    def _subagent_thread(
+        self, request: SubagentRequest, agent_id: str, emit: Callable[[AgentEvent], None], depth: int
+    ) -> WorkThread:
+        box = self.box.narrowed(None, without=("AskUserQuestion", "ExitPlanMode", "EnterPlanMode"))
+        history = History(self._scribe(agent_id), emit=emit, parent=request.tool_use_id)
+        work = self._work(
+            box=box,
+            make=self._requests(box, request.model),
+            emit=emit,
+            spawner=self.subagents.deeper(),
+            parent=request.tool_use_id,
+        )
+        work.limits = Limits(self.ledger, max_budget=self.ground.options.max_budget)
+        work.agent = request.agent
+        return WorkThread(work, history)
+
+    # --- the session --------------------------------------------------------------------------------------------
+
+    def _prompt_later(self, prompt: Prompt) -> None:
+        self._session.inbox_put(prompt)
+
+    async def _opening(self) -> Content:
+        return await self.assembler.reminders(self.view())
+
+    def session(self) -> Session:
+        ground = self.ground
+        resumed = ground.conversation.resumed
+        ground.state.offers = Offers(tools=lambda: tuple(self.box.all()))
+        session = self._session = Session(
+            state=ground.state,
+            channel=ground.channel,
+            asks=ground.asks,
+            intake=ground.intake(),
+            hooks=ground.hooks,
+            limits=self.limits,
+            thread=self.thread,
+            control=SessionControl(
+                state=ground.state,
+                thread=self.thread,
+                tasks=self.tasks,
+                subagents=self.subagents,
+                compactor=ground,
+                choose=ground.choose,
+                rewinds=ground.rewind,
+                servers=None,
+            ),
+            resumed=resumed is not None,
+            replay=(lambda: to_events(resumed.records)) if resumed is not None and ground.options.replay else None,
+            opening=self._opening if not ground.options.bare else None,
+            resources=(self.tasks,),
+            notes=tuple(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
+        )
+        self.thread.work.steering = session.steering
+        return session
