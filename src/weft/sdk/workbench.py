@@ -77,8 +77,15 @@ class Workbench:
     def _task_changed(self, task: TaskInfo) -> None:
         self.emit(TaskChanged(task=task))
         if task.kind == "shell" and task.background and task.state in ("completed", "failed"):
-            words = f"The background command {task.id} ({task.description}) has {task.state}. Read its output if you need it."
-            self._prompt_later(Prompt(words, verbatim=True, synthetic=True, origin="task-notification"))
+            words = f"The background command {task.id} ({task.description}) has {task.state}."
+            self._prompt_later(
+                Prompt(
+                    f"{words} Read its output if you need it.",
+                    verbatim=True,
+                    synthetic=True,
+                    origin="task-notification",
+                )
+            )
 
     def _own_tools(self) -> Iterable[AnyTool]:
         return self.ground.overrides.tools
