@@ -136,7 +136,7 @@ def _error(code: int, message: str) -> mcp_types.ErrorData:
 
 def _message(raw: Json) -> Message:
     content = raw.get("content")
-    parts = list_of(content) if isinstance(content, list) else [content]
+    parts = list_of(content) or [content]
     blocks = tuple(_block(table_of(part)) for part in parts)
     return Message("assistant" if raw.get("role") == "assistant" else "user", blocks)
 

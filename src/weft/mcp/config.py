@@ -121,7 +121,7 @@ def decode_entry(name: str, raw: Json, *, dialect: Dialect, scope: Scope, source
     protocol = raw.get("protocol")
     return msgspec.structs.replace(
         base,
-        transport=cast("TransportKind", kind),
+        transport=kind,
         command=command,
         args=tuple(_text(item) for item in _items(raw.get("args"))),
         env=_env(raw.get("env")),
@@ -163,7 +163,7 @@ def decode_inputs(value: object) -> tuple[InputSpec, ...]:
 
 def _oauth(table: Json, cursor: Json) -> OAuthSettings:
     port = table.get("callbackPort")
-    scopes = table.get("scopes") or cursor.get("scopes") or ""
+    scopes: object = table.get("scopes") or cursor.get("scopes")
     grant = table.get("grant")
     method = table.get("tokenEndpointAuthMethod")
     return OAuthSettings(
@@ -172,7 +172,7 @@ def _oauth(table: Json, cursor: Json) -> OAuthSettings:
         callback_port=port if isinstance(port, int) and 0 < port < 65536 else None,
         metadata_url=_text(table.get("authServerMetadataUrl")),
         client_metadata_url=_text(table.get("clientMetadataUrl")),
-        scopes=" ".join(_text(item) for item in _items(scopes)) if isinstance(scopes, list) else _text(scopes),
+        scopes=_text(scopes) or " ".join(_text(item) for item in _items(scopes)),
         issuer=_text(table.get("issuer")),
         grant=grant if grant in ("client_credentials", "private_key_jwt", "jwt_bearer", "id_jag") else "code",
         private_key=_text(table.get("privateKey")),

@@ -183,14 +183,15 @@ class Host:
         info = self._callable(owner, tool)
         from weft.mcp.schema_check import problem
 
-        wrong = problem(info.input_schema, arguments)
+        given = {name: value for name, value in arguments.items() if value is not None}
+        wrong = problem(info.input_schema, given)
         if wrong:
             return _failed(f"The input does not fit the tool's schema: {wrong}")
         limit = owner.config.timeout or self._options.call_timeout
         try:
             link = await owner.ready(self._options.start_timeout + 5)
             meta: Json = {"claudecode/toolUseId": tool_use_id} if tool_use_id else {}
-            raw = await link.call(tool, arguments, progress=progress, limit=limit, meta=meta)
+            raw = await link.call(tool, arguments, report=progress, limit=limit, meta=meta)
         except Exception as error:  # noqa: BLE001 - a peer's failure is a result that the model reads
             return _failed(self._explain(owner, flat(error)))
         result = decode_result(raw)

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import warnings
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -13,7 +12,7 @@ import msgspec
 from mcp import Client
 from mcp.client.extension import ClientExtension, advertise
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
-from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp.shared.exceptions import MCPError
 
 from weft import __version__
 from weft.errors import TransportError, TransportTimeout
@@ -154,10 +153,10 @@ class Link:
         server.changes = (*(change for change in server.changes if change.kind != "instructions"), *changes)
         server.instructions = "" if changes else text_of(instructions)
         if client.server_capabilities.logging is not None and not modern:
-            with warnings.catch_warnings(), anyio.move_on_after(5):
-                warnings.simplefilter("ignore", MCPDeprecationWarning)
+            level = mcp_types.SetLevelRequest(params=mcp_types.SetLevelRequestParams(level="info"))
+            with anyio.move_on_after(5):
                 try:
-                    await client.session.set_logging_level("info")
+                    await client.session.send_request(level, mcp_types.EmptyResult)
                 except MCPError as error:
                     log.debug("%s: logging/setLevel: %s", server.config.name, error)
         await self.refresh(LISTS)
@@ -335,16 +334,17 @@ class Link:
         if client.protocol_version >= "2026":
             self._relisten.set()
             return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MCPDeprecationWarning)
-            await (client.session.subscribe_resource if on else client.session.unsubscribe_resource)(uri)
+        request = (
+            mcp_types.SubscribeRequest(params=mcp_types.SubscribeRequestParams(uri=uri))
+            if on
+            else mcp_types.UnsubscribeRequest(params=mcp_types.UnsubscribeRequestParams(uri=uri))
+        )
+        await client.session.send_request(request, mcp_types.EmptyResult, request_read_timeout_seconds=LIST_LIMIT)
 
     async def roots_changed(self) -> None:
         client = self.client
         if client is not None and client.protocol_version < "2026":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MCPDeprecationWarning)
-                await client.session.send_roots_list_changed()
+            await client.session.send_notification(mcp_types.RootsListChangedNotification())
 
     # --- requests
 
@@ -354,16 +354,16 @@ class Link:
         return self.client
 
     async def call(
-        self, name: str, arguments: Json, *, progress: ProgressCallback | None, limit: float | None, meta: Json
+        self, name: str, arguments: Json, *, report: ProgressCallback | None, limit: float | None, meta: Json
     ) -> Json:
         """The tool's raw answer. Progress, and a person being asked, hold the idle clock back."""
         client = self._live()
 
         async def work(clock: Clock) -> Json:
-            async def on_progress(done: float, total: float | None, message: str | None) -> None:
+            async def on_progress(progress: float, total: float | None, message: str | None) -> None:
                 clock.touch()
-                if progress is not None:
-                    progress(min(done / total, 1.0) if total else None, text_of(message, 500))
+                if report is not None:
+                    report(min(progress / total, 1.0) if total else None, text_of(message, 500))
 
             result = await client.call_tool(
                 name, arguments, progress_callback=on_progress, meta=cast("Any", meta) if meta else None

@@ -166,10 +166,6 @@ class KeyLogin(Guarded, PrivateKeyJWTOAuthProvider):
     """Client credentials with a signed assertion: no person."""
 
 
-class EnterpriseLogin(Guarded, IdentityAssertionOAuthProvider):
-    """An identity provider vouches for the person (ID-JAG)."""
-
-
 class WorkloadLogin(Guarded):
     """Workload identity: a JWT that the platform gave us is the grant. A refusal is final."""
 
@@ -275,11 +271,12 @@ def make_auth(config: ServerConfig, server: "Server", link: "Link") -> httpx2.Au
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MCPDeprecationWarning)
         provider = _provider(config, server, link, logins)
-    provider.guard(logins, config.oauth)
+    if isinstance(provider, Guarded):
+        provider.guard(logins, config.oauth)
     return provider
 
 
-def _provider(config: ServerConfig, server: "Server", link: "Link", logins: Logins) -> Guarded:
+def _provider(config: ServerConfig, server: "Server", link: "Link", logins: Logins) -> httpx2.Auth:
     settings = config.oauth
     method = settings.auth_method if settings.auth_method in ("client_secret_basic", "client_secret_post") else None
     match settings.grant:
@@ -311,7 +308,7 @@ def _provider(config: ServerConfig, server: "Server", link: "Link", logins: Logi
             metadata = OAuthClientMetadata(redirect_uris=None, grant_types=[JWT_BEARER])
             return WorkloadLogin(config.url, metadata, logins)
         case "id_jag":
-            return EnterpriseLogin(
+            return IdentityAssertionOAuthProvider(
                 server_url=config.url,
                 storage=logins,
                 client_id=settings.client_id,

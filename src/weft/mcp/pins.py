@@ -90,7 +90,8 @@ class Pins:
             return ()
         if kept == text:
             return ()
-        before, after = {"name": "instructions", "description": kept}, {"name": "instructions", "description": text}
+        before: Json = {"name": "instructions", "description": kept}
+        after: Json = {"name": "instructions", "description": text}
         return (self._change("instructions", "instructions", before, after),)
 
     def approve(self, kind: Kind, name: str, definition: Json) -> None:

@@ -43,7 +43,7 @@ def _matches(rule: Json, config: ServerConfig) -> bool:
     match rule:
         case {"serverUrl": str(pattern)}:
             return config.transport != "stdio" and fnmatchcase(config.url, pattern)
-        case {"serverCommand": list(argv)}:
+        case {"serverCommand": argv}:
             return config.transport == "stdio" and [config.command, *config.args] == argv
         case {"serverName": str(name)}:
             return config.name == name

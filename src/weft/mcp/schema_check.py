@@ -4,7 +4,8 @@ Nothing is fetched, regular expressions are left out (one can run for years), an
 beyond a bound is not evaluated at all.
 """
 
-from typing import cast
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, cast
 
 from weft.schema.content import Json
 
@@ -17,6 +18,11 @@ class TooComplex(Exception):
     """The schema costs more to evaluate than it is worth."""
 
 
+class _Error(Protocol):
+    message: str
+    absolute_path: Iterable[str | int]
+
+
 def problem(schema: Json, value: object) -> str | None:
     """A sentence about what is wrong with the value, or None. A schema that cannot be used finds nothing wrong."""
     from jsonschema import SchemaError, exceptions
@@ -24,12 +30,13 @@ def problem(schema: Json, value: object) -> str | None:
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
+    best = cast("Callable[[Iterable[Any]], _Error | None]", getattr(exceptions, "best_match"))  # noqa: B009
     try:
-        plain = cast("Json", _bounded(schema, 0))
+        plain = cast("Any", _bounded(schema, 0))
         _cost(plain)
         kind = validator_for(plain, default=Draft202012Validator)
         kind.check_schema(plain)
-        found = exceptions.best_match(kind(plain, registry=Registry()).iter_errors(value))
+        found = best(kind(plain, registry=Registry()).iter_errors(cast("Any", value)))
     except (TooComplex, SchemaError, Unresolvable, RecursionError):
         return None
     if found is None:

@@ -190,10 +190,8 @@ def _servers(file: _File, data: Json, folder: Path) -> tuple[Json, tuple[InputSp
         sandbox = data.get("sandbox")
         found = cast("Json", sandbox) if isinstance(sandbox, dict) else None
         return _table(data.get("servers")), decode_inputs(data.get("inputs")), found
-    table = data.get("mcpServers")
-    if not isinstance(table, dict) and file.scope == "flag" and "servers" in data:
-        table = data["servers"]
-    return _table(table), (), None
+    key = "servers" if file.scope == "flag" and "mcpServers" not in data else "mcpServers"
+    return _table(data.get(key)), (), None
 
 
 def _entry(file: _File, name: str, raw: object, inputs: tuple[InputSpec, ...], sandbox: Json | None) -> ServerConfig:

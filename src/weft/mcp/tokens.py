@@ -4,10 +4,11 @@ A login belongs to one server and one issuer. Another issuer is another slot: cr
 server are never shown to another. The time at which a token ends is kept as a date, not as a duration.
 """
 
-import contextlib
 import hashlib
 import json
+import os
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -51,36 +52,44 @@ class FileVault:
             write_private(self._path, json.dumps(kept))
 
 
-class KeyringVault:
-    def get(self, name: str) -> str | None:
-        import keyring
+class _Backend(Protocol):
+    """The part of a keyring that we use."""
 
-        return keyring.get_password(SERVICE, name)
+    def get_password(self, service: str, name: str) -> str | None: ...
+
+    def set_password(self, service: str, name: str, value: str) -> None: ...
+
+    def delete_password(self, service: str, name: str) -> None: ...
+
+
+class KeyringVault:
+    def __init__(self, backend: _Backend) -> None:
+        self._backend = backend
+
+    def get(self, name: str) -> str | None:
+        return self._backend.get_password(SERVICE, name)
 
     def set(self, name: str, value: str) -> None:
-        import keyring
-
-        keyring.set_password(SERVICE, name, value)
+        self._backend.set_password(SERVICE, name, value)
 
     def delete(self, name: str) -> None:
-        import keyring
-        from keyring.errors import PasswordDeleteError
-
-        with contextlib.suppress(PasswordDeleteError):
-            keyring.delete_password(SERVICE, name)
+        if self.get(name) is not None:
+            self._backend.delete_password(SERVICE, name)
 
 
 def open_vault(home: Path) -> Vault:
-    """The keyring when one is installed and works, else the file."""
+    """The keyring when one is installed and works, else the file. `WEFT_MCP_VAULT=file` asks for the file."""
+    file = FileVault(home / "mcp-logins.json")
+    if os.environ.get("WEFT_MCP_VAULT") == "file":
+        return file
     try:
-        import keyring
-        from keyring.backends import fail, null
+        keyring = import_module("keyring")
     except ImportError:
-        return FileVault(home / "mcp-logins.json")
+        return file
     backend = keyring.get_keyring()
-    if isinstance(backend, fail.Keyring | null.Keyring):
-        return FileVault(home / "mcp-logins.json")
-    return KeyringVault()
+    if type(backend).__module__ in ("keyring.backends.fail", "keyring.backends.null"):
+        return file
+    return KeyringVault(backend)
 
 
 class Logins:

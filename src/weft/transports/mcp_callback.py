@@ -7,7 +7,7 @@ from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
-from anyio.abc import SocketStream, TaskGroup
+from anyio.abc import Listener, SocketAttribute, SocketStream, TaskGroup
 
 from weft.errors import TransportError
 
@@ -32,14 +32,15 @@ class CallbackServer:
         self._params: dict[str, str] | None = None
         self._came = anyio.Event()
         self._group: TaskGroup | None = None
+        self._listener: Listener[SocketStream] | None = None
         self.redirect_uri = ""
 
     async def __aenter__(self) -> Self:
         try:
-            listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=self._port)
+            listener = self._listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=self._port)
         except OSError as error:
             raise TransportError(f"port {self._port} on 127.0.0.1 cannot be used for the login: {error}") from error
-        self._port = int(listener.extra(anyio.abc.SocketAttribute.local_port))
+        self._port = int(listener.extra(SocketAttribute.local_port))
         self.redirect_uri = f"http://127.0.0.1:{self._port}{self._path}"
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
@@ -49,10 +50,12 @@ class CallbackServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        if self._group is None:
+        if self._group is None or self._listener is None:
             return None
         self._group.cancel_scope.cancel()
-        return await self._group.__aexit__(kind, error, trace)
+        done = await self._group.__aexit__(kind, error, trace)
+        await self._listener.aclose()
+        return done
 
     async def wait(self) -> dict[str, str]:
         await self._came.wait()
