@@ -1,6 +1,8 @@
 """What the file tools share: where a path leads, what is there now, and how a change is made and told."""
 
 import os
+import re
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -82,7 +84,7 @@ async def store(context: ToolContext, now: Current, text: str) -> Written:
     """
     file = now.file or TextFile("")
     data = file.encode(text)
-    before = set(await _problems(context, now.path)) if now.file else set[str]()
+    before = await _problems(context, now.path) if now.file else ()
     try:
         await context.workspace.write(now.path, data)
         kept = await context.workspace.read(now.path)
@@ -91,7 +93,7 @@ async def store(context: ToolContext, now: Current, text: str) -> Written:
         raise ToolError(str(error)) from error
     context.files.note(now.path, kept, stat.mtime_ns if stat else 0)
     after = text if kept == data else decode_text(kept, now.path).text
-    new = tuple(line for line in await _problems(context, now.path) if line not in before)
+    new = _new_problems(before, await _problems(context, now.path))
     return Written(now.file.text if now.file else None, after, kept != data, new)
 
 
@@ -100,6 +102,22 @@ async def _problems(context: ToolContext, path: Path) -> Sequence[str]:
         return await context.workspace.diagnostics(path) or ()
     except WorkspaceError:
         return ()
+
+
+_PLACE = re.compile(r"\[Line \d+:\d+\]")
+
+
+def _new_problems(before: Sequence[str], after: Sequence[str]) -> tuple[str, ...]:
+    """Lines move when text is added above them: a problem is new when it is another one, not in another place."""
+    known = Counter(_PLACE.sub("", line) for line in before)
+    new: list[str] = []
+    for line in after:
+        problem = _PLACE.sub("", line)
+        if known[problem]:
+            known[problem] -= 1
+        else:
+            new.append(line)
+    return tuple(new)
 
 
 def notes(written: Written, *, changed: bool | None) -> str:

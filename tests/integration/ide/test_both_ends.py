@@ -13,6 +13,9 @@ from weft.ide.editors.headless.editor import HeadlessEditor
 from weft.ide.server import IdeServer
 from weft.protocols.ide.answers import decode_json
 from weft.protocols.ide.values import Accepted, Decision, Mention, Position, Rejected, Undecided
+from weft.testing.tool_context import fake_tool_context
+from weft.tools.edit import Edit, EditArgs
+from weft.tools.read import Read, ReadArgs
 from weft.workspace.ide.link import IdeLink
 from weft.workspace.ide.locks import choose, find_locks
 from weft.workspace.ide.notes import mention_text
@@ -202,12 +205,27 @@ async def test_only_new_problems_are_told_after_an_edit(tmp_path: Path) -> None:
     with anyio.fail_after(15):
         async with Desk(tmp_path, servers=True) as desk:
             desk.file.write_text("import os\n")
-            await desk.work.write(desk.file, b"import sys\nimport os\n")
-            told = await desk.work.take_problems()
-            assert told is not None and "`sys` imported but unused" in told and "`os`" not in told
-            assert await desk.work.take_problems() is None
             lines = await desk.work.diagnostics(desk.file)
             assert lines is not None and any("[F401] (Ruff)" in line for line in lines)
+            context = fake_tool_context(desk.work, cwd=tmp_path)
+            await Read().run(ReadArgs(str(desk.file)), context)
+            result = await Edit().run(EditArgs(str(desk.file), "import os", "import sys\nimport os"), context)
+            told = str(result.content).partition("The editor now reports:")[2]
+            assert "[Line 1:8] `sys` imported but unused" in told and "`os`" not in told
+
+
+async def test_what_the_person_made_of_a_proposal_is_what_is_written(tmp_path: Path) -> None:
+    with anyio.fail_after(5):
+        answers: list[Decision] = []
+        async with Desk(tmp_path) as desk, anyio.create_task_group() as group:
+            group.start_soon(propose, desk, answers)
+            await desk.pending(1)
+            desk.server.toolbox.diffs.decide(desk.server.toolbox.diffs.pending()[0].id, Accepted("mine\n"))
+            await until(lambda: answers)
+            await desk.work.write(desk.file, PROPOSAL.encode())
+            assert desk.file.read_text() == "mine\n"
+            await desk.work.write(desk.file, PROPOSAL.encode())
+            assert desk.file.read_text() == PROPOSAL
 
 
 async def test_an_editor_that_hangs_costs_the_agent_its_own_limit_only(tmp_path: Path, monkeypatch) -> None:
@@ -219,9 +237,7 @@ async def test_an_editor_that_hangs_costs_the_agent_its_own_limit_only(tmp_path:
                 await anyio.sleep_forever()
 
             monkeypatch.setattr(desk.editor, "diagnostics", hang)
-            await desk.work.write(desk.file, b"import sys\n")
-            assert await desk.work.take_problems() is None
-            assert desk.file.read_text() == "import sys\n"
+            assert await desk.work.diagnostics(desk.file) is None
 
 
 async def test_a_wrong_token_is_refused_and_the_lock_stays(tmp_path: Path) -> None:

@@ -1,13 +1,10 @@
-"""What the model is told of the editor, in sentences: the selection, the open file, new problems."""
+"""What the model is told of the editor, in sentences: the selection, the open file, problems."""
 
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
-from weft.protocols.ide.values import Diagnostic, FileDiagnostics, Mention, Selection
+from weft.protocols.ide.values import Diagnostic, Mention, Selection
 
 MAX_SELECTED = 2000
-MAX_PROBLEMS = 50
 _SIGNS = {"Error": "✘", "Warning": "⚠", "Information": "ℹ", "Hint": "★"}
 
 
@@ -41,34 +38,3 @@ def problem_line(item: Diagnostic) -> str:
     code = f" [{item.code}]" if item.code else ""
     source = f" ({item.source})" if item.source else ""
     return f"{_SIGNS[item.severity]} [Line {item.start.line + 1}:{item.start.character + 1}] {message}{code}{source}"
-
-
-def new_problems(before: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """What was not there before. Lines move when text is added above them, so places do not count."""
-    known = Counter(_identity(item) for item in before)
-    fresh: list[Diagnostic] = []
-    for item in after:
-        key = _identity(item)
-        if known[key] > 0:
-            known[key] -= 1
-        else:
-            fresh.append(item)
-    return tuple(fresh)
-
-
-def _identity(item: Diagnostic) -> tuple[str, ...]:
-    return item.message, item.severity, item.code or "", item.source or ""
-
-
-def problems_note(files: Sequence[FileDiagnostics]) -> str | None:
-    """All new problems as one text; None when there are none."""
-    lines: list[str] = []
-    for file in files:
-        if file.diagnostics:
-            lines.append(f"{file.path}:")
-            lines += [f"  {problem_line(item)}" for item in file.diagnostics]
-    if not lines:
-        return None
-    if len(lines) > MAX_PROBLEMS:
-        lines = [*lines[:MAX_PROBLEMS], f"  … and {len(lines) - MAX_PROBLEMS} more"]
-    return "The editor reports new problems since your edits:\n" + "\n".join(lines)

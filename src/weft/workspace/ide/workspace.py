@@ -12,9 +12,10 @@ import anyio
 from weft.errors import WorkspaceError
 from weft.protocols.ide.answers import decode_decision, decode_diagnostics
 from weft.protocols.ide.guest import MentionMade, Selected
-from weft.protocols.ide.values import Decision, Diagnostic, FileDiagnostics, Mention, Selection, Undecided
+from weft.protocols.ide.values import Accepted, Decision, Diagnostic, FileDiagnostics, Mention, Selection, Undecided
 from weft.workspace.ide.link import Change, IdeLink
-from weft.workspace.ide.notes import new_problems, problem_line, problems_note, selection_note
+from weft.workspace.ide.notes import problem_line, selection_note
+from weft.workspace.ide.retouch import retouch, with_newlines_of
 from weft.workspace.port import FileStat, Process, RunSpec, Workspace
 
 _log = logging.getLogger(__name__)
@@ -22,7 +23,6 @@ DIAGNOSTICS_LIMIT = 3.0
 """Problems are worth a short wait, never a long one: some editors hang."""
 CLOSE_LIMIT = 2.0
 MAX_MENTIONS = 100
-MAX_EDITED = 200
 
 Hidden: TypeAlias = Callable[[str], bool]
 
@@ -46,7 +46,7 @@ class IdeWorkspace:
         self.on_mention: Callable[[Mention], None] | None = None
         self._told: Selection | None = None
         self._mentions: list[Mention] = []
-        self._baseline: dict[str, tuple[Diagnostic, ...]] = {}
+        self._retouched: dict[str, tuple[str, str]] = {}
 
     # A workspace.
 
@@ -58,7 +58,10 @@ class IdeWorkspace:
         return await self._inner.read(path)
 
     async def write(self, path: Path, data: bytes) -> None:
-        await self.note_edit(path)
+        """What the person made of a proposal in the editor is written in its place."""
+        retouched = self._retouched.pop(str(path), None)
+        if retouched is not None:
+            data = retouch(data, *retouched)
         await self._inner.write(path, data)
 
     async def remove(self, path: Path) -> None:
@@ -108,7 +111,8 @@ class IdeWorkspace:
         """Shows a change in the editor and waits for the person, for as long as it takes; nothing is written.
 
         `Undecided` means that the editor cannot decide this one: ask elsewhere. To withdraw the question, because it
-        was answered elsewhere, cancel the call: the view closes.
+        was answered elsewhere, cancel the call: the view closes. When the person changed the proposal, the next
+        `write` of just this proposal writes their text.
         """
         link = self.link
         if link is None:
@@ -127,39 +131,26 @@ class IdeWorkspace:
                 },
                 limit=None,
             )
-            return decode_decision(result, text)
+            return self._keep(path, text, decode_decision(result, text))
         except WorkspaceError as error:
             return Undecided(str(error))
         finally:
             with anyio.CancelScope(shield=True):
                 await self._close_tab(link, title)
 
+    def _keep(self, path: Path, proposed: str, decision: Decision) -> Decision:
+        self._retouched.pop(str(path), None)
+        if not isinstance(decision, Accepted):
+            return decision
+        text = with_newlines_of(proposed, decision.text)
+        if text != proposed:
+            self._retouched[str(path)] = (proposed, text)
+        return Accepted(text)
+
     async def close_diffs(self) -> None:
         """Closes what earlier prompts left open; called when a prompt is sent."""
         if self.link is not None:
             await self._quietly(self.link, "closeAllDiffTabs", {})
-
-    async def note_edit(self, path: Path) -> None:
-        """Remembers the problems of a file before its first change, so that later only new ones are told."""
-        key = str(path)
-        if self.link is None or key in self._baseline:
-            return
-        if len(self._baseline) >= MAX_EDITED:
-            del self._baseline[next(iter(self._baseline))]
-        self._baseline[key] = await self._ask(key) or ()
-
-    async def take_problems(self) -> str | None:
-        """Problems that edits of this session brought and that were not told yet; None when there are none."""
-        if self.link is None or not self._baseline:
-            return None
-        found = await self._ask_all()
-        fresh: list[FileDiagnostics] = []
-        for path, items in found.items():
-            before = self._baseline.get(path)
-            if before is not None and not self._hides(path):
-                fresh.append(FileDiagnostics(path, new_problems(before, items)))
-                self._baseline[path] = items
-        return problems_note(fresh)
 
     async def _ask(self, path: str) -> tuple[Diagnostic, ...] | None:
         assert self.link is not None
@@ -168,13 +159,6 @@ class IdeWorkspace:
         if found is None:
             return None
         return tuple(item for file in found for item in file.diagnostics if _same(file.path, path))
-
-    async def _ask_all(self) -> dict[str, tuple[Diagnostic, ...]]:
-        assert self.link is not None
-        found = await self._diagnostics(self.link, {}) or ()
-        edited = {_real(path): path for path in self._baseline}
-        named = ((edited.get(_real(file.path)), file.diagnostics) for file in found)
-        return {path: items for path, items in named if path is not None}
 
     async def _diagnostics(self, link: IdeLink, arguments: dict[str, object]) -> tuple[FileDiagnostics, ...] | None:
         try:
