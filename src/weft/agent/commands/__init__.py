@@ -1,0 +1,1 @@
+"""Slash commands: the built-in ones, those of files and skills, and those of servers."""

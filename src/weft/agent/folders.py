@@ -1,0 +1,82 @@
+"""Where commands, skills and agents are looked for. The first of two with the same name is the one that counts:
+the organisation's, then the project's, then the person's own."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from weft.context.imports import read_text
+from weft.context.places import Homes
+from weft.context.port import ALL_SOURCES, SettingSource
+from weft.protocols import frontmatter
+from weft.schema.content import Json
+
+Origin = Literal["managed", "project", "user"]
+SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(?::[A-Za-z0-9][A-Za-z0-9_.-]{0,63}){0,6}")
+MOST: Final = 1000
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides where to look. `extra` are folders laid out as `.claude` is, such as plugins."""
+
+    cwd: Path
+    homes: Homes
+    sources: tuple[SettingSource, ...] = ALL_SOURCES
+    extra: tuple[Path, ...] = ()
+
+    @staticmethod
+    def of_this_machine(cwd: Path, sources: tuple[SettingSource, ...] = ALL_SOURCES) -> "Where":
+        return Where(cwd=cwd, homes=Homes.of_this_machine(), sources=sources)
+
+
+def roots(where: Where) -> Iterator[tuple[Path, Origin]]:
+    """Folders laid out as `.claude` is, the first to count first."""
+    yield where.homes.etc / "weft", "managed"
+    yield where.homes.etc / "claude-code", "managed"
+    if "project" in where.sources:
+        for folder in project_folders(where):
+            yield folder / ".claude", "project"
+    for folder in where.extra:
+        yield folder, "user"
+    if "user" in where.sources:
+        for folder in dict.fromkeys((where.homes.weft, where.homes.claude)):
+            yield folder, "user"
+
+
+def project_folders(where: Where) -> Iterator[Path]:
+    """The working folder and those above it, up to the repository's top; a home is not a project."""
+    for folder in (where.cwd, *where.cwd.parents):
+        if folder == where.homes.user and folder != where.cwd:
+            return
+        yield folder
+        if os.path.lexists(folder / ".git"):
+            return
+        if folder == where.cwd and not _in_repository(where.cwd, where.homes.user):
+            return
+
+
+def _in_repository(folder: Path, home: Path) -> bool:
+    return any(os.path.lexists(parent / ".git") for parent in folder.parents if parent != home)
+
+
+def markdown(folder: Path, ending: str = ".md") -> Iterator[Path]:
+    """Files below a folder, in order; links to folders are not followed."""
+    if not os.path.isdir(folder):
+        return
+    count = 0
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != "node_modules" and not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(ending) and count < MOST:
+                count += 1
+                yield Path(top, name)
+
+
+def parse(path: Path) -> tuple[Json, str] | None:
+    """Fields and body of a file; None for one that cannot be read as text."""
+    text = read_text(path)
+    return None if text is None else frontmatter.split(text)

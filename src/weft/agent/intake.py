@@ -1,0 +1,189 @@
+"""A prompt becomes a message: slash commands, `!` lines, `#` notes, `@` mentions, pictures, pasted text.
+
+The order of reading is fixed. Verbatim prompts are not read at all. `/name` is a built-in command, a skill, a command
+file or a server's prompt, in this order; a name that nobody has is plain text. `!` and `#` count only where a person
+types (`shortcuts`): a program's prompt may begin with either.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from weft import paths
+from weft.agent import skills as skills_
+from weft.agent.attach import attachments
+from weft.agent.commands import builtin, files
+from weft.agent.commands.port import Builtin, Desk, Taken
+from weft.agent.commands.template import Part, words_of
+from weft.agent.folders import Where
+from weft.context import notes
+from weft.errors import WeftError
+from weft.schema.commands import Prompt
+from weft.schema.content import Content, Text
+from weft.schema.events import CommandInfo
+from weft.schema.wire import as_blocks
+
+__all__ = ["Desk", "Intake", "Taken"]
+
+_COMMAND: Final = re.compile(r"/([A-Za-z0-9][\w.:-]*)(?:[ \t\n]+(.*))?\Z", re.DOTALL)
+_NOTE: Final = re.compile(r"#(?:(?:note|memory)\b[ :]*|(?P<scope>user|project|local)\b[ :]+|[ \t]+)(?P<text>\S.*)\Z")
+PASTED: Final = 2_000
+
+
+class Intake:
+    """Reads prompts for one session. Command files and skills are looked up when first needed, and again when
+    `refresh` is called."""
+
+    def __init__(self, desk: Desk, where: Where, *, shortcuts: bool) -> None:
+        self.desk = desk
+        self._where = where
+        self._shortcuts = shortcuts
+        self._builtins: dict[str, Builtin] = builtin.by_name()
+        self._commands: dict[str, files.FileCommand] | None = None
+        self._skills: dict[str, skills_.Skill] | None = None
+
+    # --- what there is --------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        self._commands = self._skills = None
+
+    @property
+    def skills(self) -> dict[str, skills_.Skill]:
+        if self._skills is None:
+            self._skills = skills_.find(self._where)
+        return self._skills
+
+    @property
+    def commands(self) -> dict[str, files.FileCommand]:
+        if self._commands is None:
+            self._commands = files.find(self._where)
+        return self._commands
+
+    def completions(self) -> tuple[CommandInfo, ...]:
+        """Every command that may be typed, each name once, as `take` would find it."""
+        found = [entry.info for entry in dict.fromkeys(self._builtins.values())]
+        found += [
+            CommandInfo(skill.name, skill.description, skill.argument_hint, f"skill ({skill.origin})")
+            for skill in self.skills.values()
+            if skill.for_person
+        ]
+        found += [command.info for command in self.commands.values()]
+        found += self.desk.servers.prompts()
+        by_name: dict[str, CommandInfo] = {}
+        for info in found:
+            by_name.setdefault(info.name, info)
+        return tuple(by_name.values())
+
+    # --- what a prompt is -----------------------------------------------------------------------------------
+
+    async def take(self, prompt: Prompt) -> Taken:
+        """Never raises for what is in a prompt: what cannot be done is said in `local`."""
+        content = as_blocks(prompt.content)
+        if prompt.verbatim or not content:
+            return Taken(content=content)
+        last = content[-1]
+        typed = last.text if isinstance(last, Text) else ""
+        before = tuple(_pasted(block) if isinstance(block, Text) else block for block in content[:-1])
+        if len(content) == 1 and (found := await self._special(typed.strip())) is not None:
+            return found
+        if typed.startswith("/") and (taken := await self._command(typed.strip(), before)) is not None:
+            return taken
+        reminders = await self._attached(typed)
+        return Taken(content=(*before, last), reminders=reminders)
+
+    async def _special(self, text: str) -> Taken | None:
+        if not self._shortcuts or not text:
+            return None
+        if text.startswith("!") and text[1:].strip():
+            return Taken(shell=text[1:].strip())
+        note = _NOTE.match(text)
+        if note is not None and "\n" not in text:
+            return self._note(note["text"], note["scope"])
+        return None
+
+    def _note(self, text: str, scope: str | None) -> Taken:
+        cwd = Path(self.desk.info().cwd)
+        try:
+            path = notes.add(text, notes.choose(scope, cwd, self._where.homes))
+        except WeftError as error:
+            return Taken(local=str(error))
+        return Taken(local=f"Noted in {path}.")
+
+    async def _attached(self, text: str) -> Content:
+        if "@" not in text and "." not in text:
+            return ()
+        cwd = Path(self.desk.info().cwd)
+        return await attachments(text, cwd, paths.user_home(), self.desk.servers, self.desk.may_read)
+
+    # --- commands -------------------------------------------------------------------------------------------
+
+    async def _command(self, text: str, before: Content) -> Taken | None:
+        found = _COMMAND.match(text)
+        if found is None:
+            return None
+        name, arguments = found[1], (found[2] or "").strip()
+        own = self._builtins.get(name)
+        if own is not None and (own.kind == "local" or not self._overridden(name)):
+            taken = await own.run(arguments, self.desk)
+            if own.kind == "prompt" and taken.content:
+                taken = msgspec.structs.replace(taken, content=_framed(name, arguments, taken.content))
+            return msgspec.structs.replace(taken, command=name)
+        skill = self.skills.get(name)
+        if skill is not None and skill.for_person:
+            info = self.desk.info()
+            body = await self._body(skill.parts(arguments, session_id=info.session_id, cwd=Path(info.cwd)))
+            return await self._finished(skill, name, arguments, body, before)
+        command = self.commands.get(name)
+        if command is not None:
+            info = self.desk.info()
+            body = await self._body(command.parts(arguments, session_id=info.session_id, cwd=Path(info.cwd)))
+            return await self._finished(command, name, arguments, body, before)
+        return await self._server_prompt(name, arguments, before)
+
+    def _overridden(self, name: str) -> bool:
+        return name in self.skills or name in self.commands
+
+    async def _body(self, parts: list[Part]) -> str:
+        """The parts as one text, each command replaced by what it printed. They run in order, one at a time."""
+        return "".join([await self.desk.run(part.text) if part.kind == "shell" else part.text for part in parts])
+
+    async def _finished(
+        self, source: skills_.Skill | files.FileCommand, name: str, arguments: str, body: str, before: Content
+    ) -> Taken:
+        return Taken(
+            content=(*before, *_framed(name, arguments, (Text(body),))),
+            reminders=await self._attached(body),
+            model=source.model,
+            effort=source.effort,
+            allowed_tools=source.allowed_tools,
+            agent=source.agent,
+            command=name,
+        )
+
+    async def _server_prompt(self, name: str, arguments: str, before: Content) -> Taken | None:
+        if not any(info.name == name for info in self.desk.servers.prompts()):
+            return None
+        try:
+            body = await self.desk.servers.prompt(name, words_of(arguments))
+        except WeftError as error:
+            return Taken(local=str(error), command=name)
+        return Taken(content=(*before, *_framed(name, arguments, body)), command=name)
+
+
+def _framed(name: str, arguments: str, body: Content) -> Content:
+    """The two-block form: which command it was, then what it says."""
+    head = f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>"
+    if arguments:
+        head += f"\n<command-args>{arguments}</command-args>"
+    return (Text(head), *body)
+
+
+def _pasted(block: Text) -> Text:
+    """A long text before the typed one was pasted: it is marked as such."""
+    if len(block.text) < PASTED or block.text.startswith("<"):
+        return block
+    lines = block.text.count("\n") + 1
+    body = block.text.replace("</pasted", "<\u200b/pasted")
+    return Text(f'<pasted lines="{lines}">\n{body}\n</pasted>')
