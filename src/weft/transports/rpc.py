@@ -28,6 +28,14 @@ _HELD = 4096
 """Frames that wait behind the gate before a sender has to wait too."""
 
 
+class Then:
+    """An answer, and what follows it on the wire: `then` runs when the answer has been sent."""
+
+    def __init__(self, result: object, then: Callable[[], Awaitable[None]]) -> None:
+        self.result = result
+        self.then = then
+
+
 class _Call:
     __slots__ = ("answer", "done")
 
@@ -60,6 +68,8 @@ class RpcPeer:
         self._on_cancel = on_cancel
         self.gated = gated
         self.closed = anyio.Event()
+        self.heard = 0
+        """Messages that came so far."""
         self._next_id = 0
         self._calls: dict[Id, _Call] = {}
         self._inbound: dict[Id, anyio.CancelScope] = {}
@@ -81,6 +91,7 @@ class RpcPeer:
                 call.done.set()
 
     async def _read(self, message: str | bytes, tasks: TaskGroup) -> None:
+        self.heard += 1
         data = message.encode() if isinstance(message, str) else message
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("< %s", _shown(data))
@@ -127,29 +138,32 @@ class RpcPeer:
         scope = anyio.CancelScope()
         self._inbound[request.id] = scope
         frame: bytes | None = None
+        then: Callable[[], Awaitable[None]] | None = None
         try:
             with scope:
-                frame = await self._outcome(request)
+                frame, then = await self._outcome(request)
         finally:
             if self._inbound.get(request.id) is scope:
                 del self._inbound[request.id]
         if frame is None:
             frame = frames.encode_failure(request.id, frames.CANCELLED, "Request cancelled")
         await self._try_send(frame)
+        if then is not None:
+            await then()
 
-    async def _outcome(self, request: frames.Request) -> bytes:
+    async def _outcome(self, request: frames.Request) -> tuple[bytes, Callable[[], Awaitable[None]] | None]:
         try:
-            return frames.encode_answer(request.id, await self._on_request(request.method, request.params, request.id))
+            result = await self._on_request(request.method, request.params, request.id)
         except RpcError as error:
-            return frames.encode_failure(request.id, error.code, error.message, error.data)
-        except msgspec.ValidationError as error:
-            return frames.encode_failure(request.id, frames.INVALID_PARAMS, "Invalid params", {"details": str(error)})
-        except WeftError as error:
-            data = {"details": error.hint} if error.hint else msgspec.UNSET
-            return frames.encode_failure(request.id, frames.INTERNAL_ERROR, str(error), data)
+            return frames.encode_failure(request.id, error.code, error.message, error.data), None
+        except (msgspec.ValidationError, WeftError) as error:
+            return _failure(request.id, error), None
         except Exception:  # noqa: BLE001 - the boundary of a peer: a bug must not hang the other side
             _log.exception("the request %s failed", request.method)
-            return frames.encode_failure(request.id, frames.INTERNAL_ERROR, "Internal error")
+            return frames.encode_failure(request.id, frames.INTERNAL_ERROR, "Internal error"), None
+        if isinstance(result, Then):
+            return frames.encode_answer(request.id, result.result), result.then
+        return frames.encode_answer(request.id, result), None
 
     async def call(
         self, method: str, params: object, *, timeout: float | None = None, cancels: bool = True
@@ -236,6 +250,14 @@ class RpcPeer:
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("> %s", _shown(frame))
         await self._stream.send(frame)
+
+
+def _failure(id_: Id, error: Exception) -> bytes:
+    if isinstance(error, msgspec.ValidationError):
+        return frames.encode_failure(id_, frames.INVALID_PARAMS, "Invalid params", {"details": str(error)})
+    hint = error.hint if isinstance(error, WeftError) else None
+    data = {"details": hint} if hint else msgspec.UNSET
+    return frames.encode_failure(id_, frames.INTERNAL_ERROR, str(error), data)
 
 
 def _shown(data: bytes) -> str:

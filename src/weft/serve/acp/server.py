@@ -1,0 +1,90 @@
+"""`weft acp`: one client on standard input and output, or many on a WebSocket at `/acp`."""
+
+import uuid
+from collections.abc import Callable
+
+import anyio
+
+from weft.serve.acp.agent import AcpAgent
+from weft.serve.acp.request import OpenSession
+from weft.sessions.port import SessionStore
+from weft.transports.messages import MessageStream
+from weft.transports.stdio import stdio_stream
+from weft.transports.websocket import Access, WebSocketServer, WebSocketStream
+
+PATH = "/acp"
+_PONG_LIMIT = 5.0
+
+
+class PacedSocket:
+    """A WebSocket that, when `paced`, sends each frame only after the one before it has been taken.
+
+    iFlow's JS SDK listens for one message at a time and loses whatever arrives together with it. A ping behind each
+    frame tells when the client has come round again; time alone does not, whatever the pause. Binary frames are no
+    part of ACP and are skipped.
+    """
+
+    def __init__(self, socket: WebSocketStream) -> None:
+        self._socket = socket
+        self._sending = anyio.Lock()
+        self.paced = False
+
+    async def send(self, message: str | bytes) -> None:
+        if not self.paced:
+            await self._socket.send(message)
+            return
+        async with self._sending:
+            await self._socket.send(message)
+            await self._socket.ping(timeout=_PONG_LIMIT)
+
+    async def receive(self) -> str | bytes | None:
+        while True:
+            message = await self._socket.receive()
+            if not isinstance(message, bytes):
+                return message
+
+    async def close(self) -> None:
+        await self._socket.close()
+
+
+async def serve_stdio(open_session: OpenSession, store: SessionStore) -> None:
+    """Until standard input is closed."""
+    await serve_stream(stdio_stream(), open_session, store)
+
+
+async def serve_stream(stream: MessageStream, open_session: OpenSession, store: SessionStore) -> None:
+    await AcpAgent(stream, open_session, store).run()
+
+
+async def serve_websocket(
+    open_session: OpenSession,
+    store: SessionStore,
+    *,
+    port: int,
+    token: str | None,
+    origins: tuple[str, ...] = (),
+    deflate: bool = True,
+    listening: Callable[[int], None] | None = None,
+) -> None:
+    """Until it is cancelled. `listening` is told the port."""
+
+    async def handle(socket: WebSocketStream) -> None:
+        stream = PacedSocket(socket)
+        agent = AcpAgent(stream, open_session, store, greets=True, on_dialect=lambda: _pace(stream))
+        await agent.run()
+
+    access = Access(token=token, origins=origins, paths=(PATH, PATH + "/"))
+    async with WebSocketServer(
+        handle, access=access, port=port, deflate=deflate, response_headers=_connection_id
+    ) as server:
+        if listening:
+            listening(server.port)
+        await anyio.sleep_forever()
+
+
+def _connection_id() -> dict[str, str]:
+    return {"Acp-Connection-Id": str(uuid.uuid4())}
+
+
+def _pace(stream: PacedSocket) -> None:
+    stream.paced = True

@@ -1,0 +1,270 @@
+"""One ACP session: a `Connection` whose events become updates and requests, and whose turns answer prompts."""
+
+import logging
+from typing import Protocol
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from weft.connect.port import Connection
+from weft.errors import TransportError, WeftError
+from weft.protocols.acp import frames
+from weft.protocols.acp import session as s
+from weft.protocols.acp import updates as u
+from weft.protocols.acp.frames import RpcError
+from weft.schema import commands as c
+from weft.schema import events as e
+from weft.serve.acp import asks
+from weft.serve.acp.voice import Audience, Voice
+
+_log = logging.getLogger(__name__)
+_CLOSE_LIMIT = 5.0
+
+
+class Client(Protocol):
+    """The other side, as a session needs it."""
+
+    async def call(self, method: str, params: object) -> msgspec.Raw: ...
+
+    async def notify(self, method: str, params: object) -> None: ...
+
+
+class _Turn:
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.ended: e.TurnEnded | None = None
+
+
+class AcpSession:
+    """`run` enters the connection and pumps its events; it ends when the session is closed."""
+
+    def __init__(
+        self,
+        session_id: str,
+        connection: Connection,
+        client: Client,
+        audience: Audience,
+        capabilities: s.ClientCapabilities,
+    ) -> None:
+        self.id = session_id
+        self._connection = connection
+        self._client = client
+        self._capabilities = capabilities
+        self.audience = audience
+        self.announced = anyio.Event()
+        """Set when the client knows the session: nothing is said of it before."""
+        self.closed = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._prompts: dict[str, _Turn] = {}
+        self._by_turn: dict[str, list[_Turn]] = {}
+        self._asks: dict[str, anyio.CancelScope] = {}
+        self._number = 0
+        self._info_changed = anyio.Event()
+
+    @property
+    def info(self) -> e.SessionInfo:
+        return self._connection.info
+
+    async def run(self, *, opened: anyio.Event) -> None:
+        """`opened` is set when the session is there.
+
+        Raises:
+            WeftError: it cannot be opened.
+        """
+        try:
+            with self._scope:
+                async with self._connection, anyio.create_task_group() as tasks:
+                    self.voice = Voice(self.audience, self.info)
+                    opened.set()
+                    await self.announced.wait()
+                    async for event in self._connection.events():
+                        await self._hear(event, tasks)
+                    tasks.cancel_scope.cancel()
+        finally:
+            for turn in self._prompts.values():
+                turn.done.set()
+            self.closed.set()
+
+    async def _hear(self, event: e.AgentEvent, tasks: TaskGroup) -> None:
+        match event:
+            case e.PermissionAsked() | e.QuestionAsked() | e.PlanProposed() | e.InputRequested():
+                tasks.start_soon(self._ask, event)
+                return
+            case e.AskWithdrawn(request_id=id_):
+                if scope := self._asks.get(id_):
+                    scope.cancel()
+                return
+            case e.TurnStarted(turn_id=turn_id, prompt_ids=ids):
+                self._by_turn[turn_id] = [self._prompts[id_] for id_ in ids if id_ in self._prompts]
+            case e.TurnEnded():
+                for turn in self._by_turn.pop(event.turn_id, []):
+                    turn.ended = event
+                    turn.done.set()
+            case (
+                e.PromptAdded(replay=True)
+                | e.MessageDone(replay=True)
+                | e.ToolCalled(replay=True)
+                | e.ToolEnded(replay=True)
+            ):
+                return
+            case e.SessionChanged():
+                self._info_changed.set()
+                self._info_changed = anyio.Event()
+            case _:
+                pass
+        await self.tell(self.voice.updates(event))
+
+    async def tell(self, updates: list[u.Update]) -> None:
+        for update in updates:
+            try:
+                await self._client.notify("session/update", s.UpdateOut(session_id=self.id, update=update))
+            except TransportError as error:
+                _log.debug("an update was not sent: %s", error)
+
+    async def show_terminal(self, terminal_id: str, command: str) -> None:
+        """A command of ours runs in a terminal of the client's."""
+        update = self.voice.terminal(terminal_id, command)
+        if update is not None:
+            await self.tell([update])
+
+    # --- commands ---------------------------------------------------------------------------------------------
+
+    async def prompt(self, content: c.Content) -> e.TurnEnded:
+        """Runs one turn to its end.
+
+        Raises:
+            RpcError: the session was closed meanwhile.
+        """
+        self._number += 1
+        id_ = f"{self.id}-{self._number}"
+        turn = self._prompts[id_] = _Turn()
+        try:
+            await self._connection.send(c.Prompt(content, id=id_, steer=False))
+            await turn.done.wait()
+        finally:
+            del self._prompts[id_]
+        if turn.ended is None:
+            return e.TurnEnded(turn_id="", reason="cancelled")
+        return turn.ended
+
+    async def cancel(self) -> None:
+        await self._connection.send(c.Cancel(drop_queue=True))
+
+    async def send(self, command: c.Command) -> None:
+        """A command that changes the session. Returns when the session says so, or soon after."""
+        changed, before = self._info_changed, self.info
+        await self._connection.send(command)
+        if self.info == before:
+            with anyio.move_on_after(0.2):
+                await changed.wait()
+
+    async def close(self) -> None:
+        """Ends the running turn and everything that the session started."""
+        with anyio.move_on_after(_CLOSE_LIMIT, shield=True):
+            if self._prompts:
+                await self._connection.send(c.Cancel(drop_queue=True))
+                for turn in list(self._prompts.values()):
+                    await turn.done.wait()
+        self._scope.cancel()
+        with anyio.move_on_after(_CLOSE_LIMIT, shield=True):
+            await self.closed.wait()
+
+    # --- asking -----------------------------------------------------------------------------------------------
+
+    async def _ask(self, event: asks.Ask) -> None:
+        answer: c.Answer | None = None
+        with anyio.CancelScope() as scope:
+            self._asks[event.request_id] = scope
+            try:
+                answer = await self._asked(event)
+            except (RpcError, TransportError, msgspec.MsgspecError) as error:
+                _log.warning("the client could not be asked: %s", error)
+                answer = asks.refusal(event)
+            finally:
+                del self._asks[event.request_id]
+        if answer is not None:
+            try:
+                await self._connection.send(answer)
+            except WeftError as error:
+                _log.debug("an answer came too late: %s", error)
+
+    async def _asked(self, event: asks.Ask) -> c.Answer:
+        match event:
+            case e.PermissionAsked():
+                request = asks.permission(event, self.id, dialect=self.audience.iflow)
+                return asks.permission_answer(event, await self._request(request))
+            case e.PlanProposed():
+                return await self._plan(event)
+            case e.QuestionAsked():
+                return await self._question(event)
+            case e.InputRequested():
+                return await self._input(event)
+
+    async def _request(self, request: s.PermissionRequest) -> msgspec.Raw:
+        return await self._client.call("session/request_permission", request)
+
+    async def _plan(self, event: e.PlanProposed) -> c.PlanAnswered:
+        if self.audience.iflow:
+            plan = s.PlanExit(session_id=self.id, plan=event.plan)
+            raw = await self._if_known("_iflow/plan/exit", plan)
+            if raw is not None:
+                return asks.iflow_plan_answer(event, raw)
+        return asks.plan_answer(event, await self._request(asks.plan(event, self.id)))
+
+    async def _question(self, event: e.QuestionAsked) -> c.QuestionAnswered:
+        forms = self._capabilities.elicitation
+        if forms is not None and forms.form is not None:
+            return asks.form_answer(event, await self._client.call("elicitation/create", asks.form(event, self.id)))
+        if self.audience.iflow:
+            raw = await self._if_known("_iflow/user/questions", asks.iflow_questions(event, self.id))
+            if raw is not None:
+                return asks.iflow_answer(event, raw)
+            return c.QuestionAnswered(event.request_id, declined=True)
+        answers: dict[str, str] = {}
+        for question in event.questions:
+            if not question.options:
+                continue
+            raw = await self._request(asks.choice(event, question, self.id))
+            chosen = asks.chosen_answer(question, raw)
+            if chosen is None:
+                return c.QuestionAnswered(event.request_id, answers, declined=not answers)
+            answers[question.question] = chosen
+        return c.QuestionAnswered(event.request_id, answers, declined=not answers)
+
+    async def _input(self, event: e.InputRequested) -> c.InputGiven:
+        forms = self._capabilities.elicitation
+        offered = forms is not None and (forms.url if event.url is not None else forms.form) is not None
+        if not offered:
+            return c.InputGiven(event.request_id, "decline")
+        raw = await self._client.call("elicitation/create", asks.input_request(event, self.id))
+        return asks.input_answer(event, raw)
+
+    async def _if_known(self, method: str, params: object) -> msgspec.Raw | None:
+        """None when the client does not know the method."""
+        try:
+            return await self._client.call(method, params)
+        except RpcError as error:
+            if error.code == frames.METHOD_NOT_FOUND:
+                return None
+            raise
+
+
+def to_stop(ended: e.TurnEnded) -> str:
+    """
+    Raises:
+        RpcError: the turn failed; the message is the failure's.
+    """
+    match ended.reason:
+        case "cancelled":
+            return "cancelled"
+        case "refused":
+            return "refusal"
+        case "max_turns" | "budget":
+            return "max_turn_requests"
+        case "error" | "prompt_too_long":
+            code = frames.AUTH_REQUIRED if ended.error_kind == "authentication_failed" else frames.INTERNAL_ERROR
+            details = {"details": ended.error_kind} if ended.error_kind else msgspec.UNSET
+            raise RpcError(code, ended.error or "the turn failed", details)
+        case _:
+            return "max_tokens" if ended.stop_reason == "max_tokens" else "end_turn"
