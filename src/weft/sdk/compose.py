@@ -39,6 +39,8 @@ class Overrides(msgspec.Struct, kw_only=True):
 
     provider: Provider | None = None
     workspace: Workspace | None = None
+    wrap_workspace: Callable[[Workspace], Workspace] | None = None
+    """Puts something in front of the workspace, such as an editor's buffers."""
     store: SessionStore | None = None
     tools: Sequence[AnyTool] = ()
     hook_callback: Callable[[str, Json, str | None], object] | None = None
@@ -67,7 +69,7 @@ class Ground:
         self.overrides = overrides
         self.env = {**os.environ, **(overrides.env or {}), **(options.env or {})}
         self.home = overrides.home or weft_home(self.env)
-        self.channel = Channel()
+        self.channel = Channel(limit=4096)
         self.notes: list[str] = []
 
     async def session(self) -> Session:

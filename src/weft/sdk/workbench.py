@@ -42,6 +42,8 @@ class Workbench:
         self.workspace: Workspace = ground.overrides.workspace or LocalWorkspace(
             (options.cwd, *options.directories), env=ground.env
         )
+        if ground.overrides.wrap_workspace is not None:
+            self.workspace = ground.overrides.wrap_workspace(self.workspace)
         self.files = FileStateStore()
         self.tasks = BackgroundTasks(
             self.workspace, self._task_folder(), on_change=self._task_changed, env=ground.settings.env()

@@ -259,7 +259,7 @@ class AcpAgent:
             notices=wants is not None and wants.notices is not None,
             compaction=wants is not None and wants.compaction is not None,
         )
-        session = AcpSession(request.session_id, connection, self._peer, audience, self._capabilities)
+        session = AcpSession(request.session_id, connection, self._peer, audience, self._capabilities, request.commands)
         failure: list[WeftError] = []
         ready = anyio.Event()
         self._tasks.start_soon(self._run_session, session, ready, failure)

@@ -15,6 +15,7 @@ from weft.protocols.acp import updates as u
 from weft.protocols.acp.frames import RpcError
 from weft.schema import commands as c
 from weft.schema import events as e
+from weft.schema.content import Text
 from weft.serve.acp import asks
 from weft.serve.acp.voice import Audience, Voice
 
@@ -46,11 +47,13 @@ class AcpSession:
         client: Client,
         audience: Audience,
         capabilities: s.ClientCapabilities,
+        commands: dict[str, str] | None = None,
     ) -> None:
         self.id = session_id
         self._connection = connection
         self._client = client
         self._capabilities = capabilities
+        self._commands = commands or {}
         self.audience = audience
         self.announced = anyio.Event()
         """Set when the client knows the session: nothing is said of it before."""
@@ -140,13 +143,23 @@ class AcpSession:
         id_ = f"{self.id}-{self._number}"
         turn = self._prompts[id_] = _Turn()
         try:
-            await self._connection.send(c.Prompt(content, id=id_, steer=False))
+            await self._connection.send(c.Prompt(self._expanded(content), id=id_, steer=False))
             await turn.done.wait()
         finally:
             del self._prompts[id_]
         if turn.ended is None:
             return e.TurnEnded(turn_id="", reason="cancelled")
         return turn.ended
+
+    def _expanded(self, content: c.Content) -> c.Content:
+        """A slash command of the client's own becomes the prompt that it stands for."""
+        first = content[0] if content else None
+        if not isinstance(first, Text) or not first.text.startswith("/"):
+            return content
+        name, _, rest = first.text[1:].partition(" ")
+        if name not in self._commands:
+            return content
+        return (Text(f"{self._commands[name]}\n\n{rest}".strip()), *content[1:])
 
     async def cancel(self) -> None:
         await self._connection.send(c.Cancel(drop_queue=True))
