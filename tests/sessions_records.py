@@ -44,13 +44,15 @@ class Talk:
         self.tip = origin.uuid
         return origin
 
-    def user(self, *content: str | ToolResult, **flags: bool) -> UserRecord:
+    def user(self, *content: str | Text | ToolResult, **flags: bool) -> UserRecord:
         blocks: Content = tuple(Text(part) if isinstance(part, str) else part for part in content)
         record = UserRecord(origin=self._origin(), message=Message("user", blocks), **flags)
         self.records.append(record)
         return record
 
-    def assistant(self, *content: str | ToolUse, model: str = "model-a", usage: Usage | None = None) -> AssistantRecord:
+    def assistant(
+        self, *content: str | Text | ToolUse, model: str = "model-a", usage: Usage | None = None
+    ) -> AssistantRecord:
         blocks: Content = tuple(Text(part) if isinstance(part, str) else part for part in content)
         origin = self._origin()
         reply = Reply(f"msg_{origin.uuid}", model, blocks, "end_turn", usage=usage or Usage(10, 5))
