@@ -31,6 +31,7 @@ from weft.mcp.names import unique
 from weft.mcp.options import HostOptions, LogLine, SampleRequest
 from weft.mcp.pins import Change
 from weft.mcp.results import decode_messages, decode_read, decode_result
+from weft.mcp.running import Running
 from weft.mcp.server import Server, flat
 from weft.schema.content import Json, Text
 from weft.schema.events import ServerInfo
@@ -201,6 +202,28 @@ class Host:
                 note = Text(f"The server broke its own contract: its structured output is wrong ({wrong}).")
                 return msgspec.structs.replace(result, content=(*result.content, note), is_error=True)
         return result
+
+    def start(
+        self,
+        server: str,
+        tool: str,
+        arguments: Json,
+        *,
+        progress: ProgressCallback | None = None,
+        tool_use_id: str = "",
+    ) -> Running:
+        """Like `call`, but the call belongs to the host: it goes on when nobody waits for it."""
+        assert self._group is not None
+        running = Running()
+        running.start(
+            self._group, lambda: self.call(server, tool, arguments, progress=progress, tool_use_id=tool_use_id)
+        )
+        return running
+
+    def follow(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Runs something beside the session, as long as the host lives."""
+        assert self._group is not None
+        self._group.start_soon(work)
 
     def _callable(self, owner: Server, tool: str) -> ToolInfo:
         for change in owner.changes:
