@@ -7,9 +7,9 @@ tool that was approved earlier can be called before its server is up, and waits 
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
 import msgspec
@@ -220,7 +220,7 @@ class Host:
         )
         return running
 
-    def follow(self, work: Callable[[], Awaitable[None]]) -> None:
+    def follow(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Runs something beside the session, as long as the host lives."""
         assert self._group is not None
         self._group.start_soon(work)

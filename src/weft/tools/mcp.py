@@ -13,6 +13,7 @@ import msgspec
 from weft.errors import ToolError
 from weft.mcp.catalogue import McpResult, ToolInfo
 from weft.mcp.host import Host
+from weft.mcp.inline import InlineServer
 from weft.mcp.running import Running
 from weft.mcp.visible import smells, visible
 from weft.schema.content import AnyBlock, Base64Source, Content, Image, Json, Text, text_of
@@ -167,6 +168,23 @@ def _within(found: McpResult, info: ToolInfo, context: ToolContext) -> Content:
     )
     rest = tuple(block for block in found.content if not isinstance(block, Text))
     return (Text(note), *rest)
+
+
+class InlineTool(McpTool):
+    """A tool of a server in the caller's own process."""
+
+    def __init__(self, server: InlineServer, info: ToolInfo) -> None:
+        self._server = server
+        self.info = info
+        self.__dict__.update(name=info.full_name, kind="read" if info.read_only else "other")
+
+    async def run(self, args: McpArgs, context: ToolContext) -> Result:
+        found = await self._server.call(self.info.name, args.input, tool_use_id=context.use.id)
+        return to_result(found, self.info, context)
+
+
+def inline_tools(server: InlineServer) -> tuple[AnyTool, ...]:
+    return tuple(InlineTool(server, info) for info in server.tools)
 
 
 class McpTools:

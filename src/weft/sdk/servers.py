@@ -1,0 +1,270 @@
+"""The MCP servers of a session: found, hosted, offered as tools, prompts and resources, switched on and off.
+
+`open_servers` reads small files only; where nothing is configured it returns None and nothing of MCP is imported.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from weft.agent.asks import Asks
+from weft.agent.options import SessionOptions
+from weft.agent.state import State
+from weft.errors import ToolError, UsageError, WeftError
+from weft.schema.commands import ServerCommand
+from weft.schema.content import Content, Json, Text
+from weft.schema.events import AgentEvent, CommandInfo, Notice, ServerInfo
+from weft.schema.messages import Request, SystemPart
+from weft.schema.stream import StreamDone, StreamFailed
+from weft.settings import Settings
+from weft.tools.port import AnyTool
+
+if TYPE_CHECKING:
+    from weft.mcp.config import ServerConfig
+    from weft.mcp.options import InputAnswer, SampleReply, SampleRequest
+    from weft.providers.port import Provider
+
+DEFERRED_ABOVE = 0.1
+"""Of the window: definitions that take more than this are looked up by name."""
+
+
+def find_configs(
+    options: SessionOptions, settings: Settings, env: Mapping[str, str], home: Path
+) -> tuple[tuple["ServerConfig", ...], tuple[str, ...]]:
+    """The configured servers, and sentences about files that cannot be used.
+
+    Switching a project's server on counts from the person's own settings and from policy, never from the project's.
+    """
+    from weft.mcp.policy import policy_from
+    from weft.mcp.sources import Options, find_servers
+
+    own = [layer.data for layer in settings.layers if layer.scope not in ("project", "local")]
+    managed: Json = {}
+    for layer in settings.layers:
+        if layer.scope == "managed":
+            managed.update(layer.data)
+    flag: list[str | Json] = list(options.mcp_configs)
+    if options.mcp_servers:
+        flag.append({"mcpServers": options.mcp_servers})
+    declared = settings.values.get("mcpServers")
+    if isinstance(declared, dict) and declared and not options.strict_mcp:
+        flag.append({"mcpServers": cast("Json", declared)})
+    wanted = options.setting_sources
+    scopes = [name for name in ("local", "project", "user") if wanted is None or name in wanted]
+    found = find_servers(
+        Options(
+            folder=options.cwd,
+            env=env,
+            flag=tuple(flag),
+            strict=options.strict_mcp or options.bare,
+            scopes=tuple(cast("list[Literal['local', 'project', 'user', 'plugin']]", [*scopes, "plugin"])),
+            plugins=tuple((folder.name, folder) for folder in options.plugin_dirs),
+            policy=policy_from(managed),
+            enabled=tuple(name for data in own for name in _names(data.get("enabledMcpjsonServers"))),
+            enable_all=any(data.get("enableAllProjectMcpServers") is True for data in own),
+            disabled=tuple(
+                name for layer in settings.layers for name in _names(layer.data.get("disabledMcpjsonServers"))
+            ),
+            trust_project=options.trust,
+            home=home,
+        )
+    )
+    return tuple(item for item in found.servers if item.transport != "sdk"), found.problems
+
+
+def _names(value: object) -> list[str]:
+    return [str(item) for item in cast("list[object]", value)] if isinstance(value, list) else []
+
+
+def open_servers(
+    options: SessionOptions,
+    settings: Settings,
+    *,
+    env: Mapping[str, str],
+    home: Path,
+    asks: Asks,
+    state: State,
+    emit: Callable[[AgentEvent], None],
+    provider: Callable[[], "Provider"],
+    window: Callable[[], int] = lambda: 0,
+    apps: bool = False,
+) -> "Servers | None":
+    """The session's servers; None when there are none. Problems with files become notices."""
+    configs, problems = find_configs(options, settings, env, home)
+    for problem in problems:
+        emit(Notice(text=problem, level="warning", tag="mcp"))
+    if not configs:
+        return None
+    return Servers(options, configs, env, home, asks, state, emit, provider, window, apps)
+
+
+class Servers:
+    """Implements the intake's `ServerPrompts`, the tool box's source, and the session's server commands."""
+
+    def __init__(
+        self,
+        options: SessionOptions,
+        configs: Sequence["ServerConfig"],
+        env: Mapping[str, str],
+        home: Path,
+        asks: Asks,
+        state: State,
+        emit: Callable[[AgentEvent], None],
+        provider: Callable[[], "Provider"],
+        window: Callable[[], int],
+        apps: bool,
+    ) -> None:
+        from weft.mcp.host import Host
+        from weft.mcp.options import HostOptions
+        from weft.tools.mcp import McpTools
+
+        self._asks = asks
+        self._state = state
+        self._emit = emit
+        self._provider = provider
+        self._told: set[tuple[str, str]] = set()
+        can_ask = "input" in asks.kinds
+        self.host: Host = Host(
+            configs,
+            HostOptions(
+                cwd=options.cwd,
+                home=home,
+                env=env,
+                roots=lambda: (state.original_cwd, *state.directories),
+                ask_input=self._ask if can_ask else None,
+                sample=self._sample if can_ask else None,
+                on_change=self._changed,
+                ask_approval=can_ask,
+                apps=apps,
+                start_delay=0.5,
+                call_timeout=_seconds(env.get("MCP_TOOL_TIMEOUT")),
+                start_timeout=_seconds(env.get("MCP_TIMEOUT")) or 30.0,
+            ),
+        )
+        budget = int(window() * DEFERRED_ABOVE)
+        self.tools: Callable[[], Iterable[AnyTool]] = McpTools(self.host, budget=budget or 20_000)
+        self._wait = _seconds(env.get("WEFT_MCP_WAIT")) or 0.0
+
+    # --- what the session shows and tells
+
+    def infos(self) -> tuple[ServerInfo, ...]:
+        return self.host.servers()
+
+    def instructions(self) -> dict[str, str]:
+        return self.host.instructions()
+
+    async def before_first_prompt(self) -> None:
+        """Waits for servers only where the person asked for it (`WEFT_MCP_WAIT`, milliseconds)."""
+        if self._wait:
+            await self.host.settle(self._wait)
+
+    def request_is_out(self) -> None:
+        self.host.begin()
+
+    def _changed(self, kind: str, server: str) -> None:
+        if kind == "changes":
+            for change in self.host.changes():
+                key = (change.server, f"{change.kind} {change.name} {change.difference}")
+                if key not in self._told:
+                    self._told.add(key)
+                    words = f"The MCP server {change.server!r} has changed its {change.kind} {change.name!r}"
+                    text = f"{words}; it is not used until you approve it.\n{change.difference}"
+                    self._emit(Notice(text=text, level="warning", tag="mcp_changed"))
+        if kind in ("state", "tools", "prompts", "resources", "changes"):
+            self._state.changed("servers")
+
+    async def command(self, command: ServerCommand) -> None:
+        """
+        Raises:
+            UsageError: there is no such server, or it may not run.
+        """
+        try:
+            self.host.server(command.server)
+        except ToolError:
+            raise UsageError(f"Server not found: {command.server}") from None
+        switch: dict[str, Callable[[str], Awaitable[None]]] = {
+            "enable": self.host.enable,
+            "disable": self.host.disable,
+            "reconnect": self.host.reconnect,
+        }
+        try:
+            await switch[command.action](command.server)
+        except WeftError as error:
+            raise UsageError(str(error), hint=error.hint) from None
+
+    # --- prompts and resources
+
+    def prompts(self) -> Sequence[CommandInfo]:
+        found: list[CommandInfo] = []
+        for prompt in self.host.prompts():
+            hint = " ".join(f"<{a.name}>" if a.required else f"[{a.name}]" for a in prompt.arguments)
+            name = f"mcp__{prompt.server}__{prompt.name}"
+            found.append(CommandInfo(name, prompt.description or prompt.title, hint, f"mcp ({prompt.server})"))
+        return tuple(found)
+
+    async def prompt(self, name: str, arguments: Sequence[str]) -> Content:
+        for info in self.host.prompts():
+            if name == f"mcp__{info.server}__{info.name}":
+                given = {
+                    a.name: value
+                    for a, value in zip(info.arguments, _spread(len(info.arguments), arguments), strict=False)
+                }
+                missing = [a.name for a in info.arguments if a.required and a.name not in given]
+                if missing:
+                    raise ToolError(f"/{name} needs {', '.join(missing)}")
+                messages = await self.host.get_prompt(info.server, info.name, given)
+                return tuple(block for message in messages for block in message.content)
+        raise ToolError(f"there is no prompt {name!r}")
+
+    async def resource(self, server: str, uri: str) -> Content | None:
+        from weft.mcp.results import resource_blocks
+
+        known = {info.name for info in self.host.servers()}
+        if server not in known:
+            return None
+        return tuple(block for part in await self.host.read(server, uri) for block in resource_blocks(part))
+
+    # --- asking
+
+    async def _ask(
+        self, server: str, message: str, *, schema: Json | None = None, url: str | None = None
+    ) -> "InputAnswer":
+        from weft.mcp.options import InputAnswer
+
+        if schema is None and url is None:
+            schema = {"type": "object", "properties": {}}
+        given = await self._asks.input(server, message, schema, url)
+        return InputAnswer("decline") if given is None else InputAnswer(given.action, given.content)
+
+    async def _sample(self, request: "SampleRequest") -> "SampleReply":
+        from weft.mcp.options import SampleReply
+
+        asked = Request(
+            model=self._state.model,
+            messages=request.messages,
+            system=(SystemPart(request.system),) if request.system else (),
+            tools=request.tools,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+            stop_sequences=request.stop_sequences,
+        )
+        async for event in self._provider().stream(asked):
+            if isinstance(event, StreamDone):
+                reason = {"end_turn": "endTurn", "max_tokens": "maxTokens", "tool_use": "toolUse"}
+                stop = reason.get(event.reply.stop_reason or "", "endTurn")
+                return SampleReply(event.reply.model, event.reply.content, stop)
+            if isinstance(event, StreamFailed):
+                raise ToolError(f"the model did not answer: {event.message}")
+        return SampleReply(self._state.model, (Text(""),))
+
+
+def _spread(count: int, arguments: Sequence[str]) -> list[str]:
+    """Words for `count` arguments: the last one takes all that is left."""
+    if len(arguments) <= count:
+        return list(arguments)
+    return [*arguments[: count - 1], " ".join(arguments[count - 1 :])] if count else []
+
+
+def _seconds(value: str | None) -> float | None:
+    """A variable that holds milliseconds."""
+    return int(value) / 1000 if value and value.isdigit() and int(value) > 0 else None
