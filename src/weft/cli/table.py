@@ -8,4 +8,5 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "agents": ("weft.cli.agents", "list the agents of this machine, their versions and whether they answer"),
     "demo": ("weft.cli.demo", "see the agent fix a bug in a small bundled project, without a key"),
     "doctor": ("weft.cli.doctor", "say what was found, what is missing and what to do"),
+    "ide": ("weft.cli.ide", "offer an editor to agents over the Claude IDE protocol"),
 }
