@@ -41,7 +41,7 @@ def find_configs(
     own = [layer.data for layer in settings.layers if layer.scope not in ("project", "local")]
     managed: Json = {}
     for layer in settings.layers:
-        if layer.scope == "managed":
+        if layer.scope == "policy":
             managed.update(layer.data)
     flag: list[str | Json] = list(options.mcp_configs)
     if options.mcp_servers:
