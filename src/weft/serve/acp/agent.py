@@ -271,15 +271,20 @@ class AcpAgent:
 
     async def _run_session(self, session: AcpSession, ready: anyio.Event, failure: list[WeftError]) -> None:
         """A session that cannot be opened is an answer; one that fails later ends alone."""
+        failed = ""
         try:
             await session.run(opened=ready)
-        except* WeftError as group:
-            error = group.exceptions[0]
+        except* Exception as group:  # noqa: BLE001 - the boundary of a session: the others go on
+            error = next(iter(_leaves(group)))
             if not ready.is_set() and isinstance(error, WeftError):
                 failure.append(error)
             else:
-                _log.error("the session %s failed: %s", session.id, error)
+                _log.error("the session %s failed", session.id, exc_info=error)
+                failed = f"the session failed: {error}"
+                if not ready.is_set():
+                    failure.append(WeftError(failed))
         finally:
+            session.end(failed)
             ready.set()
 
     def _opened(self, session: AcpSession, *, with_id: bool) -> Then:
@@ -304,17 +309,17 @@ class AcpAgent:
         asked = msgspec.json.decode(params, type=s.ListSessions)
         folder = Path(asked.cwd) if asked.cwd else None
         rows = {
-            summary.session_id: s.SessionRow(
+            session.id: s.SessionRow(session_id=session.id, cwd=session.info.cwd, title=session.info.title or None)
+            for session in self._sessions.values()
+            if folder is None or session.info.cwd == str(folder)
+        }
+        for summary in self._store.list(folder):
+            rows[summary.session_id] = s.SessionRow(
                 session_id=summary.session_id,
                 cwd=summary.cwd,
                 title=summary.title or summary.first_prompt[:80] or None,
                 updated_at=datetime.fromtimestamp(summary.updated, UTC).isoformat(),
             )
-            for summary in self._store.list(folder)
-        }
-        for session in self._sessions.values():
-            if folder is None or session.info.cwd == str(folder):
-                rows.setdefault(session.id, s.SessionRow(session_id=session.id, cwd=session.info.cwd))
         start = int(asked.cursor) if asked.cursor and asked.cursor.isdigit() else 0
         page = list(rows.values())[start : start + _PAGE]
         more = str(start + _PAGE) if len(rows) > start + _PAGE else None
@@ -400,3 +405,10 @@ class AcpAgent:
         thinking = config.THINK if asked.think_enabled else ThinkingConfig()
         await self._session(asked.session_id).send(c.SetThinking(thinking))
         return {"success": True}
+
+
+def _leaves(group: BaseExceptionGroup[Exception]) -> list[Exception]:
+    out: list[Exception] = []
+    for error in group.exceptions:
+        out += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return out

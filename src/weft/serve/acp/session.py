@@ -58,6 +58,8 @@ class AcpSession:
         self.announced = anyio.Event()
         """Set when the client knows the session: nothing is said of it before."""
         self.closed = anyio.Event()
+        self.failure = ""
+        """Why the session ended, when nobody asked it to."""
         self._scope = anyio.CancelScope()
         self._prompts: dict[str, _Turn] = {}
         self._by_turn: dict[str, list[_Turn]] = {}
@@ -85,9 +87,13 @@ class AcpSession:
                         await self._hear(event, tasks)
                     tasks.cancel_scope.cancel()
         finally:
-            for turn in self._prompts.values():
-                turn.done.set()
             self.closed.set()
+
+    def end(self, failure: str) -> None:
+        """Nothing more will come: whoever waits is told."""
+        self.failure = failure
+        for turn in self._prompts.values():
+            turn.done.set()
 
     async def _hear(self, event: e.AgentEvent, tasks: TaskGroup) -> None:
         match event:
@@ -148,7 +154,8 @@ class AcpSession:
         finally:
             del self._prompts[id_]
         if turn.ended is None:
-            return e.TurnEnded(turn_id="", reason="cancelled")
+            reason: e.TurnReason = "error" if self.failure else "cancelled"
+            return e.TurnEnded(turn_id="", reason=reason, error=self.failure or None)
         return turn.ended
 
     def _expanded(self, content: c.Content) -> c.Content:
