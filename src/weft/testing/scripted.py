@@ -44,8 +44,8 @@ class Fail(msgspec.Struct, frozen=True):
     partial: tuple[AnyBlock, ...] = ()
 
 
-Cue: TypeAlias = "str | AnyBlock | Sequence[AnyBlock] | Line | Fail"
-Script: TypeAlias = "Sequence[Cue | Callable[[Request], Cue]]"
+Cue: TypeAlias = str | AnyBlock | Sequence[AnyBlock] | Line | Fail
+Script: TypeAlias = Sequence[Cue | Callable[[Request], Cue]]
 
 
 class ScriptedProvider:
