@@ -19,6 +19,10 @@ class Inbox:
         self._news = anyio.Event()
         self._closed = False
 
+    @property
+    def waiting(self) -> tuple[Prompt, ...]:
+        return tuple(self._waiting)
+
     def __len__(self) -> int:
         return len(self._waiting)
 

@@ -41,7 +41,7 @@ from weft.schema.commands import (
     SetTitle,
     StopTask,
 )
-from weft.schema.content import Content, Text, text_of
+from weft.schema.content import Content, Json, Text, text_of
 from weft.schema.events import (
     AgentEvent,
     Notice,
@@ -84,6 +84,14 @@ class Control(Protocol):
 
     async def rewind(self, command: Rewind) -> str: ...
 
+    async def rewind_files(self, message_id: str, *, dry_run: bool) -> Json: ...
+
+    async def context_usage(self) -> Json: ...
+
+    async def clear(self) -> None:
+        """A new conversation, with a new id and an empty history."""
+        ...
+
     async def stop_task(self, task_id: str) -> None: ...
 
     async def server(self, command: ServerCommand) -> None: ...
@@ -112,6 +120,7 @@ class Session:
         opening: Callable[[], Awaitable[Content]] | None = None,
         resources: Sequence[AbstractAsyncContextManager[object]] = (),
         notes: Sequence[Notice] = (),
+        background: Callable[[], bool] = lambda: False,
     ) -> None:
         self.state = state
         self.channel = channel
@@ -126,6 +135,7 @@ class Session:
         self._opening = opening
         self._resources = resources
         self._notes = notes
+        self._background = background
         self._inbox = Inbox(lambda prompts: channel.put(QueueChanged(prompts=prompts)))
         self._scope: anyio.CancelScope | None = None
         self.turn: Turn | None = None
@@ -160,6 +170,10 @@ class Session:
     def info(self) -> SessionInfo:
         return self.state.info()
 
+    def queue(self) -> tuple[Prompt, ...]:
+        """The prompts that wait."""
+        return self._inbox.waiting
+
     @property
     def busy(self) -> bool:
         return self.turn is not None or len(self._inbox) > 0
@@ -168,12 +182,17 @@ class Session:
         return aiter(self.channel)
 
     async def finish(self) -> None:
-        """No more prompts will come: waits for those that did, and closes the events."""
-        self._inbox.close()
-        await self._idle.wait()
-        while self.busy:
+        """No more prompts will come from outside: waits for those that did and for background work, then closes the
+        events."""
+        while self.busy or self._background():
             self._idle = anyio.Event()
             await self._idle.wait()
+        self._inbox.close()
+        self.channel.close()
+
+    def stir(self) -> None:
+        """Something that `finish` waits for may have changed."""
+        self._idle.set()
 
     async def send(self, command: Command) -> None:
         match command:
@@ -239,9 +258,7 @@ class Session:
     async def _serve(self) -> None:
         while (prompt := await self._inbox.next()) is not None:
             await self._one_turn(prompt)
-            if not self.busy:
-                self._idle.set()
-        self._idle.set()
+            self._idle.set()
 
     async def _one_turn(self, prompt: Prompt) -> None:
         turn = self.turn = Turn(new_id())
@@ -320,6 +337,8 @@ class Session:
 
     async def _before_model(self, taken: Taken) -> bool:
         """Applies what the prompt asked of the session itself; false when there is nothing for the model."""
+        if taken.clear:
+            await self.control.clear()
         for command in taken.commands:
             if isinstance(command, Compact):
                 await self.control.compact(self.thread.history, command.instructions)

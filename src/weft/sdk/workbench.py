@@ -18,7 +18,6 @@ from weft.agent.toolbox import ToolBox
 from weft.agent.turn import Limits
 from weft.context.assemble import Assembler, PromptOptions
 from weft.context.port import View
-from weft.providers.port import Provider
 from weft.schema.commands import Prompt
 from weft.schema.content import Content, Json, ToolUse
 from weft.schema.events import AgentEvent, Notice, TaskChanged, TaskInfo, ToolProgressed
@@ -31,7 +30,6 @@ from weft.workspace.port import Workspace
 
 if TYPE_CHECKING:
     from weft.sdk.compose import Ground
-    from weft.sdk.servers import Servers
 
 
 class Workbench:
@@ -50,8 +48,7 @@ class Workbench:
         self.tasks = BackgroundTasks(
             self.workspace, self._task_folder(), on_change=self._task_changed, env=ground.settings.env()
         )
-        self.servers = self._open_servers()
-        self.box = ToolBox((self._own_tools, self._built_in, self._server_tools), offered=self._offered)
+        self.box = ToolBox((self._own_tools, self._built_in), offered=self._offered)
         resumed = ground.conversation.resumed
         self.ledger = Ledger(ground.price, resumed.ledger if resumed is not None else None)
         self.limits = Limits(self.ledger, max_turns=options.max_turns, max_budget=options.max_budget)
@@ -81,6 +78,7 @@ class Workbench:
 
     def _task_changed(self, task: TaskInfo) -> None:
         self.emit(TaskChanged(task=task))
+        self._session.stir()
         if task.kind == "shell" and task.background and task.state in ("completed", "failed"):
             words = f"The background command {task.id} ({task.description}) has {task.state}."
             self._prompt_later(
@@ -99,32 +97,6 @@ class Workbench:
         from weft.tools.registry import built_in
 
         return built_in(self.ground.options.tools)
-
-    def _open_servers(self) -> "Servers | None":
-        from weft.sdk.servers import open_servers
-
-        ground = self.ground
-        return open_servers(
-            ground.options,
-            ground.settings,
-            env=ground.env,
-            home=ground.home,
-            asks=ground.asks,
-            state=ground.state,
-            emit=self.emit,
-            provider=lambda: ground.resolved.provider,
-            window=lambda: ground.facts(ground.resolved.model).context_window,
-        )
-
-    def _server_tools(self) -> Iterable[AnyTool]:
-        if self.servers is None:
-            return ()
-        found = list(self.servers.tools())
-        if any(tool.deferred for tool in found):
-            from weft.tools.tool_search import ToolSearch
-
-            found.append(ToolSearch(lambda: self.box.deferred(), self.box.reveal))
-        return found
 
     def _offered(self, tool: AnyTool) -> bool:
         """A tool that a rule denies as a whole is not even told of; one that asks needs somebody to ask."""
@@ -202,7 +174,7 @@ class Workbench:
 
         ground = self.ground
         return Work(
-            provider=self._provider,
+            provider=lambda: ground.resolved.provider,
             make=make,
             compactor=NoCompaction(),
             limits=self.limits,
@@ -216,11 +188,6 @@ class Workbench:
             touched=self._touched,
             parent=parent,
         )
-
-    def _provider(self) -> Provider:
-        if self.servers is not None:
-            self.servers.request_is_out()
-        return self.ground.resolved.provider
 
     def _touched(self, path: str) -> Content:
         return self.assembler.touched(self.ground.state.cwd / path, self.view())
@@ -269,18 +236,17 @@ class Workbench:
     def _prompt_later(self, prompt: Prompt) -> None:
         self._session.inbox_put(prompt)
 
+    def _background(self) -> bool:
+        shells = any(task.background and task.state == "running" for task in self.tasks.list())
+        return shells or any(task.background for task in self.subagents.running.values())
+
     async def _opening(self) -> Content:
-        if self.servers is not None:
-            await self.servers.before_first_prompt()
         return await self.assembler.reminders(self.view())
 
     def session(self) -> Session:
         ground = self.ground
         resumed = ground.conversation.resumed
-        servers = self.servers
-        ground.state.offers = Offers(
-            tools=lambda: tuple(self.box.all()), servers=servers.infos if servers is not None else tuple
-        )
+        ground.state.offers = Offers(tools=lambda: tuple(self.box.all()))
         session = self._session = Session(
             state=ground.state,
             channel=ground.channel,
@@ -297,12 +263,13 @@ class Workbench:
                 compactor=ground,
                 choose=ground.choose,
                 rewinds=ground.rewind,
-                servers=servers.command if servers is not None else None,
+                servers=None,
             ),
             resumed=resumed is not None,
             replay=(lambda: to_events(resumed.records)) if resumed is not None and ground.options.replay else None,
             opening=self._opening if not ground.options.bare else None,
-            resources=(self.tasks, servers.host) if servers is not None else (self.tasks,),
+            resources=(self.tasks,),
+            background=self._background,
             notes=tuple(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
         )
         self.thread.work.steering = session.steering

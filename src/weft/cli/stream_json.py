@@ -1,0 +1,79 @@
+"""`weft --input-format stream-json`: the agent behind an SDK, on standard input and output."""
+
+import os
+import sys
+
+from weft.agent.options import ALL_ASKS, SessionOptions
+from weft.agent.session import Session
+from weft.cli.arguments import Arguments
+from weft.cli.options import to_options
+from weft.errors import RemoteProtocolError, UsageError
+from weft.protocols.stream_json import is_json
+from weft.schema.content import Json
+from weft.serve.stream_json.asking import Ask
+
+
+def main(arguments: Arguments) -> int:
+    import anyio
+
+    try:
+        return anyio.run(_run, arguments)
+    except RemoteProtocolError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+
+
+async def _run(arguments: Arguments) -> int:
+    from weft.cli.signals import run_interruptible
+    from weft.sdk.compose import Overrides, build
+    from weft.serve.stream_json.control import answer
+    from weft.serve.stream_json.init import translator
+    from weft.serve.stream_json.server import StreamServer
+    from weft.transports.stdio import stdio_stream
+
+    asks = arguments.permission_prompt_tool == "stdio"
+    options = to_options(arguments, asks=ALL_ASKS if asks else frozenset())
+
+    async def open_session(initialize: Json, ask: Ask) -> Session:
+        return await build(with_initialize(options, initialize), Overrides(ask_host=ask))
+
+    server = StreamServer(
+        stdio_stream(),
+        translator(
+            partial=arguments.include_partial_messages,
+            replay=arguments.replay_user_messages,
+            hook_events=arguments.include_hook_events,
+            state_events=os.environ.get("CLAUDE_CODE_SDK_READS_SESSION_STATE") == "1",
+        ),
+        open_session,
+        answer,
+    )
+    return await run_interruptible(server.run, server.interrupt)
+
+
+def with_initialize(options: SessionOptions, initialize: Json) -> SessionOptions:
+    """What `initialize` adds to the flags.
+
+    Raises:
+        UsageError: a field of the wrong shape.
+    """
+    import msgspec
+
+    changes: Json = {}
+    agents = initialize.get("agents")
+    if is_json(agents):
+        changes["agents"] = {**(options.agents or {}), **agents}
+    hooks = initialize.get("hooks")
+    if is_json(hooks):
+        changes["hooks"] = hooks
+    for field, name in (("systemPrompt", "system_prompt"), ("appendSystemPrompt", "append_system_prompt")):
+        value = initialize.get(field)
+        if isinstance(value, str):
+            changes[name] = value
+    schema = initialize.get("jsonSchema")
+    if is_json(schema):
+        changes["output_schema"] = schema
+    try:
+        return msgspec.structs.replace(options, **changes)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"initialize: {error}") from None

@@ -1,0 +1,263 @@
+"""The two-way stream: prompts and control requests in, messages and control requests out.
+
+The session is opened by the first line that needs it, because `initialize` may still say what it is to be. Every
+control request is handled in a task of its own: an answer of the host may be needed to give one.
+"""
+
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from weft.agent.session import Session
+from weft.errors import TransportError, UsageError, WeftError
+from weft.protocols.stream_json import (
+    ControlCancel,
+    ControlRequest,
+    ControlResponse,
+    Other,
+    UserLine,
+    control_cancel,
+    control_error,
+    control_request,
+    control_success,
+    decode_line,
+)
+from weft.schema.commands import Cancel, Command, Prompt
+from weft.schema.content import Json, ToolUse
+from weft.schema.events import (
+    AgentEvent,
+    AskWithdrawn,
+    InputRequested,
+    PermissionAsked,
+    PlanProposed,
+    QuestionAsked,
+    ToolCalled,
+    TurnEnded,
+)
+from weft.schema.wire import encode
+from weft.serve.stream_json import asking
+from weft.serve.stream_json.translate import Translator
+from weft.transports.messages import MessageStream
+
+logger = logging.getLogger(__name__)
+
+CLOSED = "stream closed before response received"
+
+
+class Opener(Protocol):
+    """Opens the session, with what `initialize` said (empty without one) and a way to ask the host."""
+
+    async def __call__(self, initialize: Json, ask: asking.Ask) -> Session: ...
+
+
+class Answers(Protocol):
+    """Answers a control request of the host.
+
+    Raises:
+        UsageError: with a sentence for the host; `code` may be in its `hint`.
+    """
+
+    async def __call__(self, session: Session, request: ControlRequest) -> Json | None: ...
+
+
+class StreamServer:
+    """One conversation with one host, until its input ends and the work is done."""
+
+    def __init__(self, stream: MessageStream, translator: Translator, opener: Opener, answers: Answers) -> None:
+        self._stream = stream
+        self._translator = translator
+        self._opener = opener
+        self._answers = answers
+        self._session: Session | None = None
+        self._opening = anyio.Lock()
+        self._pending: dict[str, _Pending] = {}
+        self._uses: dict[str, ToolUse] = {}
+        self._input_closed = False
+        self._written = anyio.Event()
+        self._failed = False
+        self._count = 0
+        self.exit_code = 0
+
+    async def run(self) -> int:
+        """
+        Raises:
+            RemoteProtocolError: a line that cannot be understood; callers leave with 1.
+        """
+        try:
+            async with anyio.create_task_group() as group:
+                self._group = group
+                await self._read()
+                self._close_input()
+                if self._session is not None and not self._failed:
+                    await self._finish(self._session)
+                group.cancel_scope.cancel()
+        finally:
+            if self._session is not None:
+                with anyio.CancelScope(shield=True):
+                    await self._session.__aexit__(None, None, None)
+        return self.exit_code
+
+    async def _read(self) -> None:
+        while (line := await self._stream.receive()) is not None:
+            found = decode_line(line)
+            match found:
+                case UserLine():
+                    await self._prompt(found)
+                case ControlRequest():
+                    if found.subtype == "end_session":
+                        await self.write(control_success(found.id, {}))
+                        return
+                    self._group.start_soon(self._control, found)
+                case ControlResponse(id=request_id):
+                    if (pending := self._pending.get(request_id)) is not None:
+                        pending.set(found)
+                case ControlCancel() | Other():
+                    continue
+            if self._failed:
+                return
+
+    async def interrupt(self) -> None:
+        """A signal: ends the running turn, as the host's own request would."""
+        if self._session is not None:
+            await self._session.send(Cancel(drop_queue=True))
+
+    async def _finish(self, session: Session) -> None:
+        """Queued turns still run, background work is waited for, and everything is written before the end."""
+        await session.finish()
+        await self._written.wait()
+
+    def _close_input(self) -> None:
+        self._input_closed = True
+        for pending in list(self._pending.values()):
+            pending.set(ControlResponse("", error=CLOSED))
+
+    # --- the session ------------------------------------------------------------------------------------------
+
+    async def session(self, initialize: Json | None = None) -> Session:
+        async with self._opening:
+            if self._session is None:
+                session = await self._opener(initialize or {}, self.ask)
+                await session.__aenter__()
+                self._session = session
+                self._group.start_soon(self._pump, session)
+            return self._session
+
+    async def _prompt(self, line: UserLine) -> None:
+        try:
+            session = await self.session()
+        except WeftError as error:
+            await self._could_not_open(error)
+            return
+        origin = str((line.origin or {}).get("kind") or "human")
+        await session.send(
+            Prompt(line.content, id=line.uuid, verbatim=line.verbatim, synthetic=line.synthetic, origin=origin)
+        )
+
+    async def _could_not_open(self, error: WeftError) -> None:
+        """The host is told as it is told of any failure: a result, and an exit code."""
+        sys.stderr.write(f"{error}\n")
+        self._failed, self.exit_code = True, 1
+        ended = TurnEnded(turn_id="", reason="cancelled", error=str(error))
+        for message in self._translator.feed(ended):
+            await self.write(message)
+
+    async def _pump(self, session: Session) -> None:
+        async for event in session.events():
+            for message in self._translator.feed(event):
+                await self.write(message)
+            self._follow(event, session, self._group)
+        self._written.set()
+
+    def _follow(self, event: AgentEvent, session: Session, group: TaskGroup) -> None:
+        match event:
+            case ToolCalled(use=use):
+                self._uses[use.id] = use
+            case PermissionAsked():
+                group.start_soon(self._relay, session, lambda: asking.permission(event, self.ask))
+            case QuestionAsked(tool_use_id=use_id, questions=_):
+                use = self._uses.get(use_id, ToolUse(use_id, "AskUserQuestion", {}))
+                group.start_soon(self._relay, session, lambda: asking.question(event, use, self.ask))
+            case PlanProposed(tool_use_id=use_id, plan=plan):
+                use = self._uses.get(use_id, ToolUse(use_id, "ExitPlanMode", {"plan": plan}))
+                group.start_soon(self._relay, session, lambda: asking.plan(event, use, self.ask))
+            case InputRequested():
+                group.start_soon(self._relay, session, lambda: asking.elicitation(event, self.ask))
+            case AskWithdrawn(request_id=request_id, reason="cancelled"):
+                self._withdraw(request_id)
+            case TurnEnded():
+                self._uses.clear()
+                self.exit_code = 0 if event.reason in ("completed", "local_command", "hook_stopped", "refused") else 1
+            case _:
+                pass
+
+    async def _relay(self, session: Session, answer: Callable[[], Awaitable[Command]]) -> None:
+        await session.send(await answer())
+
+    # --- control ----------------------------------------------------------------------------------------------
+
+    async def ask(self, request_id: str, subtype: str, fields: Json) -> Json:
+        """
+        Raises:
+            WeftError: the host said no, or cannot say anything any more.
+        """
+        if self._input_closed:
+            raise TransportError(CLOSED)
+        if not request_id:
+            self._count += 1
+            request_id = f"weft_{self._count}"
+        pending = self._pending[request_id] = _Pending()
+        try:
+            await self.write(control_request(request_id, subtype, **fields))
+            answer = await pending.wait()
+        finally:
+            self._pending.pop(request_id, None)
+        if answer.error is not None:
+            raise UsageError(answer.error)
+        return answer.body
+
+    def _withdraw(self, request_id: str) -> None:
+        pending = self._pending.get(request_id)
+        if pending is not None:
+            pending.set(ControlResponse(request_id, error="withdrawn"))
+            self._group.start_soon(self.write, control_cancel(request_id))
+
+    async def _control(self, request: ControlRequest) -> None:
+        try:
+            session = await self.session(request.body if request.subtype == "initialize" else None)
+            answer = await self._answers(session, request)
+        except UsageError as error:
+            await self.write(control_error(request.id, str(error), error.hint))
+        except WeftError as error:
+            await self.write(control_error(request.id, str(error)))
+            if self._session is None:
+                await self._could_not_open(error)
+        except Exception as error:
+            logger.exception("the control request %s failed", request.subtype)
+            await self.write(control_error(request.id, f"{type(error).__name__}: {error}"))
+        else:
+            await self.write(control_success(request.id, answer))
+
+    async def write(self, message: Json) -> None:
+        await self._stream.send(encode(message))
+
+
+class _Pending:
+    """A request of ours that waits for the host."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+        self._answer: ControlResponse | None = None
+
+    def set(self, answer: ControlResponse) -> None:
+        if self._answer is None:
+            self._answer = answer
+            self._event.set()
+
+    async def wait(self) -> ControlResponse:
+        await self._event.wait()
+        assert self._answer is not None
+        return self._answer
