@@ -1,17 +1,137 @@
 """Compaction while the agent works: old results first, then a summary in the place of the oldest part."""
 
+import time
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
 from weft.agent.history import History
+from weft.agent.state import State
+from weft.hooks.port import Hooks
+from weft.providers.port import Provider
+from weft.schema.events import AgentEvent, Compacted
 from weft.schema.messages import Reply, Request
+from weft.schema.stream import StreamDone, StreamFailed
+from weft.sessions import compaction
+from weft.sessions.ledger import Ledger
+
+Trigger = Literal["auto", "manual"]
 
 
-class NoCompaction:
-    """For threads that are too short to need it, and for tests."""
+class Compactor:
+    """Keeps one thread inside its model's window. `make` gives the thread's own next request, whose prefix the
+    summary's request shares, so that a cache helps."""
 
-    async def before(self, history: History, request: Request) -> bool:
-        return False
+    def __init__(
+        self,
+        *,
+        provider: Callable[[], Provider],
+        make: Callable[[History], Awaitable[Request]],
+        window: Callable[[], int],
+        state: State,
+        hooks: Hooks,
+        ledger: Ledger,
+        emit: Callable[[AgentEvent], None],
+    ) -> None:
+        self._provider = provider
+        self._make = make
+        self._window = window
+        self._state = state
+        self._hooks = hooks
+        self._ledger = ledger
+        self._emit = emit
+        self._counted = 0
+        self._seen = 0
+        self._progress = compaction.Progress()
 
-    async def rescue(self, history: History) -> bool:
-        return False
+    @property
+    def tokens(self) -> int:
+        """The provider's last count of this conversation."""
+        return self._counted
 
     def counted(self, reply: Reply, history: History) -> None:
-        return
+        self._counted = reply.usage.context
+        self._seen = len(history.messages)
+
+    def used(self, history: History) -> int:
+        """The provider's count plus an estimate of what was added since."""
+        if self._seen > len(history.messages):
+            self._counted = self._seen = 0
+        return self._counted + compaction.estimate(history.messages[self._seen :])
+
+    async def before(self, history: History, request: Request) -> bool:
+        window = self._window()
+        if window <= 0 or not self._progress.may_try:
+            return False
+        if not compaction.needs_compaction(self.used(history), 0, window):
+            return False
+        return await self._compact(history, request, "auto", "")
+
+    async def rescue(self, history: History) -> bool:
+        if len(history.messages) < 2 or not self._progress.may_try:
+            return False
+        return await self._compact(history, await self._make(history), "auto", "")
+
+    async def now(self, history: History, instructions: str) -> None:
+        """Because the person asked for it, whatever the fill."""
+        if history.messages:
+            await self._compact(history, await self._make(history), "manual", instructions)
+
+    async def _compact(self, history: History, request: Request, trigger: Trigger, instructions: str) -> bool:
+        before, started = self.used(history), time.monotonic()
+        if not await self._allowed(trigger, instructions):
+            return False
+        self._emit(Compacted(state="started", trigger=trigger, before=before))
+        window = self._window() or max(before * 2, 8_000)
+        if trigger == "auto":
+            lean = compaction.drop_old_results(history.messages)
+            if compaction.estimate(lean) <= compaction.threshold(window) // 2:
+                history.replace(lean)
+                return self._done(history, trigger, before, "Old tool results were left out.", started)
+        parts = compaction.split(history.messages, window=window)
+        summary = await self._summary(request, parts, instructions, window)
+        done = compaction.apply(summary, parts, todos=self._state.todos, window=window)
+        scribe = history.scribe
+        for record in compaction.to_records(
+            done, scribe.origin, logical_parent=scribe.tip, trigger=trigger, before=before
+        ):
+            scribe.write(record)
+        scribe.sync()
+        history.replace(done.messages)
+        return self._done(history, trigger, before, done.text, started)
+
+    def _done(self, history: History, trigger: Trigger, before: int, summary: str, started: float) -> bool:
+        self._counted, self._seen = 0, 0
+        after = compaction.estimate(history.messages)
+        useful = self._progress.note(before, after) or trigger == "manual"
+        self._emit(
+            Compacted(
+                state="done" if useful else "failed",
+                trigger=trigger,
+                before=before,
+                after=after,
+                summary=summary,
+                duration=time.monotonic() - started,
+                message="" if useful else "The conversation could not be made shorter.",
+            )
+        )
+        return useful
+
+    async def _allowed(self, trigger: Trigger, instructions: str) -> bool:
+        if not self._hooks.wants("PreCompact"):
+            return True
+        details = self._state.hook_input("PreCompact", trigger=trigger, custom_instructions=instructions)
+        verdict = await self._hooks.run("PreCompact", details, subject=trigger)
+        return not (verdict.block or verdict.stop)
+
+    async def _summary(self, request: Request, parts: compaction.Split, instructions: str, window: int) -> str:
+        if not parts.old:
+            return compaction.fallback_summary(parts.old)
+        asked = compaction.summary_request(request, parts.old, instructions, window=window)
+        started = time.monotonic()
+        async for event in self._provider().stream(asked):
+            if isinstance(event, StreamDone):
+                self._ledger.add(event.reply.model, event.reply.usage, time.monotonic() - started)
+                return event.reply.text or compaction.fallback_summary(parts.old)
+            if isinstance(event, StreamFailed):
+                break
+        return compaction.fallback_summary(parts.old)

@@ -1,31 +1,36 @@
 """What a session does for commands that are not prompts."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
+from weft.agent.compactor import Compactor
 from weft.agent.dispatch import run_tool
 from weft.agent.history import History, new_id
 from weft.agent.permission import Permission
 from weft.agent.state import State
 from weft.agent.subagents import Subagents
 from weft.agent.thread import WorkThread
+from weft.context.port import Piece
 from weft.errors import ToolError, UsageError
 from weft.schema.commands import Rewind, ServerCommand
 from weft.schema.content import Json, ToolUse, text_of
 from weft.schema.display import Display
+from weft.sessions.compaction import threshold
 from weft.tools.port import Tasks
 
 
-class Compacts(Protocol):
-    async def now(self, history: History, instructions: str) -> None: ...
-
-
 class Rewinds(Protocol):
-    """Takes files and conversation back to before a message; returns a sentence about what it did."""
+    """Takes files or the conversation back to before a message.
 
-    async def __call__(self, command: Rewind, history: History) -> str: ...
+    Raises:
+        UsageError: there is no such message, or nothing was kept of it.
+    """
+
+    async def files(self, message_id: str, *, dry_run: bool) -> Json: ...
+
+    async def conversation(self, message_id: str, history: History) -> None: ...
 
 
 class SessionControl:
@@ -38,10 +43,12 @@ class SessionControl:
         thread: WorkThread,
         tasks: Tasks,
         subagents: Subagents,
-        compactor: Compacts,
+        compactor: Compactor,
         choose: Callable[[str | None], Awaitable[str]],
         rewinds: Rewinds,
         servers: Callable[[ServerCommand], Awaitable[None]] | None,
+        fresh: Callable[[], None],
+        pieces: Callable[[], Awaitable[Sequence[Piece]]],
     ) -> None:
         self._state = state
         self._thread = thread
@@ -51,6 +58,8 @@ class SessionControl:
         self._choose = choose
         self._rewinds = rewinds
         self._servers = servers
+        self._fresh = fresh
+        self._pieces = pieces
 
     async def set_model(self, model: str | None) -> None:
         self._state.model = await self._choose(model)
@@ -60,7 +69,58 @@ class SessionControl:
         await self._compactor.now(history, instructions)
 
     async def rewind(self, command: Rewind) -> str:
-        return await self._rewinds(command, self._thread.history)
+        done: list[str] = []
+        if command.files:
+            found = await self._rewinds.files(command.message_id, dry_run=False)
+            if found.get("canRewind"):
+                changed = found.get("filesChanged")
+                done.append(f"{len(changed) if isinstance(changed, list) else 0} files are as they were.")
+            elif not command.conversation:
+                raise UsageError(str(found.get("error") or "No file checkpoint found for this message."))
+        if command.conversation:
+            await self._rewinds.conversation(command.message_id, self._thread.history)
+            done.append("The conversation is back before that message.")
+        return " ".join(done) or "There was nothing to rewind."
+
+    async def rewind_files(self, message_id: str, *, dry_run: bool) -> Json:
+        return await self._rewinds.files(message_id, dry_run=dry_run)
+
+    async def clear(self) -> None:
+        self._fresh()
+
+    async def context_usage(self) -> Json:
+        """What fills the window, by source, as the SDK's context query shows it."""
+        pieces = await self._pieces()
+        history = self._thread.history
+        used = self._compactor.used(history)
+        window = self._thread.work.make.window
+        messages = max(used - sum(piece.tokens for piece in pieces), 0)
+        rows = [(piece.name, piece.tokens) for piece in pieces] + [("messages", messages)]
+        total = sum(tokens for _name, tokens in rows)
+        return {
+            "categories": [
+                {"id": name, "name": name, "tokens": tokens, "color": "text", "kind": "used"} for name, tokens in rows
+            ],
+            "totalTokens": total,
+            "maxTokens": window,
+            "rawMaxTokens": window,
+            "percentage": round(100 * total / window) if window else 0,
+            "gridRows": [],
+            "model": self._state.model,
+            "memoryFiles": [
+                {"path": piece.where, "type": piece.name, "tokens": piece.tokens}
+                for piece in pieces
+                if piece.name == "memory"
+            ],
+            "mcpTools": [],
+            "agents": [],
+            "skills": {},
+            "slashCommands": {},
+            "messageBreakdown": {},
+            "apiUsage": None,
+            "isAutoCompactEnabled": True,
+            "autoCompactThreshold": threshold(window) if window else 0,
+        }
 
     async def stop_task(self, task_id: str) -> None:
         if self._subagents.stop(task_id):
