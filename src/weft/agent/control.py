@@ -73,8 +73,7 @@ class SessionControl:
         if command.files:
             found = await self._rewinds.files(command.message_id, dry_run=False)
             if found.get("canRewind"):
-                changed = found.get("filesChanged")
-                done.append(f"{len(changed) if isinstance(changed, list) else 0} files are as they were.")
+                done.append("The files are as they were before that message.")
             elif not command.conversation:
                 raise UsageError(str(found.get("error") or "No file checkpoint found for this message."))
         if command.conversation:
@@ -84,6 +83,10 @@ class SessionControl:
 
     async def rewind_files(self, message_id: str, *, dry_run: bool) -> Json:
         return await self._rewinds.files(message_id, dry_run=dry_run)
+
+    def used(self) -> int:
+        """Tokens of the window that are filled, as far as is known."""
+        return self._compactor.used(self._thread.history)
 
     async def clear(self) -> None:
         self._fresh()

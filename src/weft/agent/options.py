@@ -74,5 +74,7 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     # how it runs
     client: str = "cli"
+    shortcuts: bool = False
+    """A person types: `!command` and `#note` count."""
     checkpoints: bool = True
     attach_ide: bool = False

@@ -1,6 +1,6 @@
 """Stream-json lines, as both ends speak them: user messages and control envelopes.
 
-The agent's messages are not decoded here: they are a catalogue of their own (`serve/stream_json`, `connect/stream_json`).
+The messages of an agent are a catalogue of their own: `serve/stream_json` writes it, `connect/stream_json` reads it.
 """
 
 from typing import TypeAlias, TypeGuard

@@ -4,15 +4,16 @@ Everything is imported late, in the order in which it is needed, so that a sessi
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from weft import __version__
 from weft.agent.asks import Asks
 from weft.agent.channel import Channel
-from weft.agent.history import History
+from weft.agent.control import SessionControl
 from weft.agent.intake import Intake
 from weft.agent.options import SessionOptions
 from weft.agent.requests import Facts
@@ -20,18 +21,27 @@ from weft.agent.session import Session
 from weft.agent.state import State
 from weft.connect.local import LocalConnection
 from weft.connect.port import Connection
+from weft.context.port import ALL_SOURCES, SettingSource
 from weft.hooks.port import Hooks
 from weft.paths import weft_home
 from weft.permissions.gate import RuleGate, open_gate
+from weft.providers.catalogue import Catalogue, catalogue
 from weft.providers.port import Provider
-from weft.schema.commands import Rewind
 from weft.schema.content import Json
+from weft.schema.events import ModelInfo
 from weft.schema.messages import ThinkingConfig, Usage
 from weft.sdk.conversation import Conversation, open_conversation
 from weft.sessions.port import SessionStore
 from weft.settings import Settings, load_settings
 from weft.tools.port import AnyTool
 from weft.workspace.port import Workspace
+
+if TYPE_CHECKING:
+    from weft.sdk.inline import InlineServers
+    from weft.sdk.servers import Servers
+    from weft.sdk.workbench import Workbench
+
+AskHost = Callable[[str, str, Json], Awaitable[Json]]
 
 
 class Overrides(msgspec.Struct, kw_only=True):
@@ -43,7 +53,8 @@ class Overrides(msgspec.Struct, kw_only=True):
     """Puts something in front of the workspace, such as an editor's buffers."""
     store: SessionStore | None = None
     tools: Sequence[AnyTool] = ()
-    hook_callback: Callable[[str, Json, str | None], object] | None = None
+    ask_host: AskHost | None = None
+    """Reaches a host at the other end of a pipe: its hook callbacks and the tools in its process."""
     home: Path | None = None
     env: dict[str, str] | None = None
 
@@ -71,6 +82,7 @@ class Ground:
         self.home = overrides.home or weft_home(self.env)
         self.channel = Channel(limit=4096)
         self.notes: list[str] = []
+        self.sources = setting_sources(options)
 
     async def session(self) -> Session:
         self.settings = self._settings()
@@ -78,8 +90,10 @@ class Ground:
         self.gate = self._gate()
         self.resolved = await self._resolve(self.options.model or self._former_model())
         self.state = self._state()
-        self.hooks = self._hooks()
         self.asks = Asks(self.channel.put, self.options.asks)
+        self.hooks = self._hooks()
+        self.checkpoints = None
+        self.inline = await self._inline()
         from weft.sdk.workbench import Workbench
 
         return Workbench(self).session()
@@ -139,14 +153,15 @@ class Ground:
     async def _resolve(self, wanted: str | None) -> "Chosen":
         """The model, and who answers for it."""
         if self.overrides.provider is not None:
-            name = wanted or self.overrides.provider.name
-            return Chosen(provider=self.overrides.provider, model=name, key_source="none")
+            known = catalogue()
+            name = known.resolve(wanted, self.env) if wanted else self.overrides.provider.name
+            return Chosen(provider=self.overrides.provider, model=name, key_source="none", catalogue=known)
         from weft.providers.resolve import resolve
 
-        found = await resolve(wanted, settings=self.settings.values, env=self.env)
-        provider = found.provider
-        fallback = self.options.fallback_model
-        return Chosen(provider=provider, model=found.model, key_source=found.key_source, fallback=fallback)
+        found = await resolve(wanted, settings=self.settings.values, env=self.env, fallback=self.options.fallback_model)
+        return Chosen(
+            provider=found.provider, model=found.model, key_source=found.key_source, catalogue=found.catalogue
+        )
 
     def _state(self) -> State:
         options, resumed = self.options, self.conversation.resumed
@@ -170,6 +185,19 @@ class Ground:
             state.title = options.title
         return state
 
+    async def _inline(self) -> "InlineServers | None":
+        ask = self.overrides.ask_host
+        if ask is None:
+            return None
+        from weft.sdk.inline import InlineServers, sdk_server_names
+
+        names = sdk_server_names(self.options.mcp_configs, self.options.mcp_servers)
+        if not names:
+            return None
+        servers = InlineServers(names, ask, self.channel.put)
+        await servers.connect()
+        return servers
+
     def _hooks(self) -> Hooks:
         from weft.hooks.runner import open_hooks
 
@@ -177,29 +205,55 @@ class Ground:
 
     # --- what the workbench asks for ----------------------------------------------------------------------------
 
-    def facts(self, model: str) -> Facts:
-        from weft.providers.catalogue import facts
+    def provider(self) -> Provider:
+        return self.resolved.provider
 
-        return facts(model)
+    def facts(self, model: str) -> Facts:
+        return self.resolved.catalogue.facts(model, self.options.betas)
 
     def price(self, model: str, usage: Usage) -> float | None:
         from weft.providers.costs import price
 
-        return price(model, usage)
+        return price(model, usage, self.resolved.catalogue)
 
-    def intake(self) -> Intake:
-        return Intake()
+    def models(self) -> tuple[ModelInfo, ...]:
+        return self.resolved.catalogue.choices()
 
     async def choose(self, model: str | None) -> str:
-        """Another model for a session that runs; None is the one it began with."""
+        """Another model for a session that runs; None is the one that the settings name."""
         self.resolved = await self._resolve(model)
         return self.resolved.model
 
-    async def now(self, history: History, instructions: str) -> None:
-        return
+    def servers(self) -> "Servers | None":
+        from weft.sdk.servers import open_servers
 
-    async def rewind(self, command: Rewind, history: History) -> str:
-        return ""
+        return open_servers(
+            self.options,
+            self.settings,
+            env=self.env,
+            home=self.home,
+            asks=self.asks,
+            state=self.state,
+            emit=self.channel.put,
+            provider=self.provider,
+            window=lambda: self.facts(self.state.model).context_window,
+        )
+
+    def agent_names(self) -> tuple[str, ...]:
+        return ()
+
+    def begin_again(self, session_id: str) -> None:
+        log = self.store.create(session_id, self.options.cwd) if self.options.persist else None
+        self.conversation = Conversation(session_id=session_id, log=log)
+        self.state.session_id = session_id
+        self.state.log = log
+
+    def intake(self, bench: "Workbench", control: SessionControl) -> Intake:
+        from weft.agent.folders import Where
+        from weft.sdk.desk import make_desk
+
+        where = Where.of_this_machine(self.options.cwd, self.sources)
+        return Intake(make_desk(self, bench, control), where, shortcuts=self.options.shortcuts)
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,4 +262,11 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     provider: Provider
     model: str
     key_source: str
-    fallback: str | None = None
+    catalogue: Catalogue
+
+
+def setting_sources(options: SessionOptions) -> tuple[SettingSource, ...]:
+    if options.bare:
+        return ()
+    wanted = options.setting_sources
+    return tuple(source for source in ALL_SOURCES if wanted is None or source in wanted)

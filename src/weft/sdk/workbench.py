@@ -1,13 +1,14 @@
 """The working half of a session: workspace, tools, threads, subagents, intake."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft import __version__
+from weft.agent.compactor import Compactor
 from weft.agent.control import SessionControl
-from weft.agent.history import History, Scribe
+from weft.agent.history import History, Scribe, new_id
 from weft.agent.replay import to_events
 from weft.agent.requests import Requests
 from weft.agent.session import Session
@@ -17,10 +18,11 @@ from weft.agent.thread import Work, WorkThread
 from weft.agent.toolbox import ToolBox
 from weft.agent.turn import Limits
 from weft.context.assemble import Assembler, PromptOptions
-from weft.context.port import View
-from weft.schema.commands import Prompt
+from weft.context.port import Piece, View
+from weft.schema.commands import Prompt, ServerCommand
 from weft.schema.content import Content, Json, ToolUse
-from weft.schema.events import AgentEvent, Notice, TaskChanged, TaskInfo, ToolProgressed
+from weft.schema.events import AgentEvent, Notice, ServerInfo, TaskChanged, TaskInfo, ToolProgressed
+from weft.sdk.rewinding import Rewinder
 from weft.sessions.ledger import Ledger
 from weft.tools.file_states import FileStateStore
 from weft.tools.port import AnyTool, Progress, SubagentRequest, ToolContext
@@ -37,19 +39,15 @@ class Workbench:
 
     def __init__(self, ground: "Ground") -> None:
         self.ground = ground
-        options = ground.options
         self.emit = ground.channel.put
-        self.workspace: Workspace = ground.overrides.workspace or LocalWorkspace(
-            (options.cwd, *options.directories), env=ground.env
-        )
-        if ground.overrides.wrap_workspace is not None:
-            self.workspace = ground.overrides.wrap_workspace(self.workspace)
+        self.workspace = self._workspace()
         self.files = FileStateStore()
         self.tasks = BackgroundTasks(
             self.workspace, self._task_folder(), on_change=self._task_changed, env=ground.settings.env()
         )
-        self.box = ToolBox((self._own_tools, self._built_in), offered=self._offered)
-        resumed = ground.conversation.resumed
+        self.servers = ground.servers()
+        self.box = ToolBox((self._own_tools, self._built_in, self._server_tools), offered=self._offered)
+        resumed, options = ground.conversation.resumed, ground.options
         self.ledger = Ledger(ground.price, resumed.ledger if resumed is not None else None)
         self.limits = Limits(self.ledger, max_turns=options.max_turns, max_budget=options.max_budget)
         self.assembler = Assembler(
@@ -59,12 +57,20 @@ class Workbench:
             make=self._subagent_thread,
             hooks=ground.hooks,
             state=ground.state,
-            emit=self.emit,
+            emit=self._subagent_event,
             group=lambda: self._session.group,
             prompt=self._prompt_later,
             parent_turn=lambda: self._session.turn,
         )
         self.thread = self._main_thread()
+
+    def _workspace(self) -> Workspace:
+        ground = self.ground
+        if ground.overrides.workspace is not None:
+            return ground.overrides.workspace
+        local = LocalWorkspace((ground.options.cwd, *ground.options.directories), env=ground.env)
+        wrap = ground.overrides.wrap_workspace
+        return wrap(local) if wrap is not None else local
 
     # --- tools --------------------------------------------------------------------------------------------------
 
@@ -97,6 +103,29 @@ class Workbench:
         from weft.tools.registry import built_in
 
         return built_in(self.ground.options.tools)
+
+    def _server_tools(self) -> Iterable[AnyTool]:
+        if self.ground.inline is not None:
+            yield from self.ground.inline.tools()
+        if self.servers is not None:
+            yield from self.servers.tools()
+
+    def _server_infos(self) -> tuple[ServerInfo, ...]:
+        inline = self.ground.inline.infos() if self.ground.inline is not None else ()
+        return inline + (self.servers.infos() if self.servers is not None else ())
+
+    async def _server_command(self, command: ServerCommand) -> None:
+        inline = self.ground.inline
+        if inline is not None and (inline.has(command.server) or self.servers is None):
+            await inline.command(command)
+            self.ground.state.changed("servers")
+        elif self.servers is not None:
+            await self.servers.command(command)
+
+    def _subagent_event(self, event: AgentEvent) -> None:
+        self.emit(event)
+        if isinstance(event, TaskChanged):
+            self._session.stir()
 
     def _offered(self, tool: AnyTool) -> bool:
         """A tool that a rule denies as a whole is not even told of; one that asks needs somebody to ask."""
@@ -162,21 +191,22 @@ class Workbench:
         )
 
     def _work(
-        self,
-        *,
-        box: ToolBox,
-        make: Requests,
-        emit: Callable[[AgentEvent], None],
-        spawner: Subagents,
-        parent: str | None,
+        self, box: ToolBox, make: Requests, emit: Callable[[AgentEvent], None], spawner: Subagents, parent: str | None
     ) -> Work:
-        from weft.agent.compactor import NoCompaction
-
         ground = self.ground
-        return Work(
-            provider=lambda: ground.resolved.provider,
+        compactor = Compactor(
+            provider=ground.provider,
             make=make,
-            compactor=NoCompaction(),
+            window=lambda: make.window,
+            state=ground.state,
+            hooks=ground.hooks,
+            ledger=self.ledger,
+            emit=emit,
+        )
+        return Work(
+            provider=ground.provider,
+            make=make,
+            compactor=compactor,
             limits=self.limits,
             hooks=ground.hooks,
             asks=ground.asks,
@@ -241,34 +271,66 @@ class Workbench:
         return shells or any(task.background for task in self.subagents.running.values())
 
     async def _opening(self) -> Content:
+        if self.servers is not None:
+            await self.servers.before_first_prompt()
         return await self.assembler.reminders(self.view())
+
+    async def pieces(self) -> Sequence[Piece]:
+        return (*self.assembler.system_pieces(self.view()), *await self.assembler.reminder_pieces(self.view()))
+
+    def _fresh(self) -> None:
+        """A new conversation in the same session: a new id, an empty history, the same tools and rules."""
+        ground = self.ground
+        ground.begin_again(new_id())
+        self.thread.history.scribe = self._scribe()
+        self.thread.history.replace(())
+        ground.state.todos = ()
+        ground.state.title = ""
+        ground.state.changed("clear")
+
+    def _control(self) -> SessionControl:
+        ground = self.ground
+        compactor = self.thread.work.compactor
+        assert isinstance(compactor, Compactor)
+        return SessionControl(
+            state=ground.state,
+            thread=self.thread,
+            tasks=self.tasks,
+            subagents=self.subagents,
+            compactor=compactor,
+            choose=ground.choose,
+            rewinds=Rewinder(ground.store, ground.conversation.session_id, self.ground.checkpoints),
+            servers=self._server_command,
+            fresh=self._fresh,
+            pieces=self.pieces,
+        )
 
     def session(self) -> Session:
         ground = self.ground
         resumed = ground.conversation.resumed
-        ground.state.offers = Offers(tools=lambda: tuple(self.box.all()))
+        control = self._control()
+        intake = ground.intake(self, control)
+        ground.state.offers = Offers(
+            tools=lambda: tuple(self.box.all()),
+            commands=intake.completions,
+            agents=ground.agent_names,
+            skills=lambda: tuple(intake.skills),
+            models=ground.models,
+            servers=self._server_infos,
+        )
         session = self._session = Session(
             state=ground.state,
             channel=ground.channel,
             asks=ground.asks,
-            intake=ground.intake(),
+            intake=intake,
             hooks=ground.hooks,
             limits=self.limits,
             thread=self.thread,
-            control=SessionControl(
-                state=ground.state,
-                thread=self.thread,
-                tasks=self.tasks,
-                subagents=self.subagents,
-                compactor=ground,
-                choose=ground.choose,
-                rewinds=ground.rewind,
-                servers=None,
-            ),
+            control=control,
             resumed=resumed is not None,
             replay=(lambda: to_events(resumed.records)) if resumed is not None and ground.options.replay else None,
             opening=self._opening if not ground.options.bare else None,
-            resources=(self.tasks,),
+            resources=(self.tasks, self.servers.host) if self.servers is not None else (self.tasks,),
             background=self._background,
             notes=tuple(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
         )

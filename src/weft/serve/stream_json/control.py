@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 from weft.agent.session import Session
 from weft.errors import UsageError
 from weft.protocols.stream_json import ControlRequest
 from weft.schema.commands import Cancel, DropPrompt, Rewind, ServerCommand, SetTitle, StopTask
 from weft.schema.content import Json
-from weft.schema.events import MODES, Mode, ServerInfo
+from weft.schema.events import ServerInfo
 from weft.schema.messages import ThinkingConfig
 from weft.schema.wire import to_builtins
 from weft.serve.stream_json.init import SPOKEN_VERSION, STATES
@@ -66,7 +65,7 @@ async def _set_mode(session: Session, body: Json) -> Json:
 
     wanted = str(body.get("mode") or "")
     try:
-        mode = cast(Mode, wanted) if wanted in MODES else to_mode(wanted)
+        mode = to_mode(wanted)
     except UsageError as error:
         raise UsageError(str(error), hint="invalid_mode") from None
     try:
