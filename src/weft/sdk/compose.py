@@ -14,6 +14,7 @@ from weft import __version__
 from weft.agent.asks import Asks
 from weft.agent.channel import Channel
 from weft.agent.control import SessionControl
+from weft.agent.folders import Where
 from weft.agent.intake import Intake
 from weft.agent.options import SessionOptions
 from weft.agent.requests import Facts
@@ -31,6 +32,7 @@ from weft.schema.content import Json
 from weft.schema.events import ModelInfo
 from weft.schema.messages import ThinkingConfig, Usage
 from weft.sdk.conversation import Conversation, open_conversation
+from weft.sdk.staff import Staff
 from weft.sessions.port import SessionStore
 from weft.settings import Settings, load_settings
 from weft.tools.port import AnyTool
@@ -94,6 +96,9 @@ class Ground:
         self.hooks = self._hooks()
         self.checkpoints = None
         self.inline = await self._inline()
+        self.where = Where.of_this_machine(self.options.cwd, self.sources)
+        self.staff = Staff(self, self.where)
+        self.main_agent = self.staff.main()
         from weft.sdk.workbench import Workbench
 
         return Workbench(self).session()
@@ -239,9 +244,6 @@ class Ground:
             window=lambda: self.facts(self.state.model).context_window,
         )
 
-    def agent_names(self) -> tuple[str, ...]:
-        return ()
-
     def begin_again(self, session_id: str) -> None:
         log = self.store.create(session_id, self.options.cwd) if self.options.persist else None
         self.conversation = Conversation(session_id=session_id, log=log)
@@ -249,11 +251,9 @@ class Ground:
         self.state.log = log
 
     def intake(self, bench: "Workbench", control: SessionControl) -> Intake:
-        from weft.agent.folders import Where
         from weft.sdk.desk import make_desk
 
-        where = Where.of_this_machine(self.options.cwd, self.sources)
-        return Intake(make_desk(self, bench, control), where, shortcuts=self.options.shortcuts)
+        return Intake(make_desk(self, bench, control), self.where, shortcuts=self.options.shortcuts)
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):

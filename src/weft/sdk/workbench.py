@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from weft import __version__
 from weft.agent.compactor import Compactor
 from weft.agent.control import SessionControl
+from weft.agent.definitions import AgentDefinition
 from weft.agent.history import History, Scribe, new_id
 from weft.agent.replay import to_events
 from weft.agent.requests import Requests
@@ -18,7 +19,8 @@ from weft.agent.thread import Work, WorkThread
 from weft.agent.toolbox import ToolBox
 from weft.agent.turn import Limits
 from weft.context.assemble import Assembler, PromptOptions
-from weft.context.port import Piece, View
+from weft.context.port import Listing, Piece, View
+from weft.providers.port import Provider
 from weft.schema.commands import Prompt, ServerCommand
 from weft.schema.content import Content, Json, ToolUse
 from weft.schema.events import AgentEvent, Notice, ServerInfo, TaskChanged, TaskInfo, ToolProgressed
@@ -50,9 +52,7 @@ class Workbench:
         resumed, options = ground.conversation.resumed, ground.options
         self.ledger = Ledger(ground.price, resumed.ledger if resumed is not None else None)
         self.limits = Limits(self.ledger, max_turns=options.max_turns, max_budget=options.max_budget)
-        self.assembler = Assembler(
-            PromptOptions(replace=options.system_prompt, append=options.append_system_prompt, bare=options.bare)
-        )
+        self.assembler = self._assembler(ground.main_agent)
         self.subagents = Subagents(
             make=self._subagent_thread,
             hooks=ground.hooks,
@@ -63,6 +63,12 @@ class Workbench:
             parent_turn=lambda: self._session.turn,
         )
         self.thread = self._main_thread()
+
+    def _assembler(self, agent: AgentDefinition | None) -> Assembler:
+        """An agent's own prompt takes the place of ours; what the caller replaced counts more than either."""
+        options = self.ground.options
+        replace = options.system_prompt or (agent.prompt if agent is not None else None)
+        return Assembler(PromptOptions(replace=replace or None, append=options.append_system_prompt, bare=options.bare))
 
     def _workspace(self) -> Workspace:
         ground = self.ground
@@ -108,7 +114,12 @@ class Workbench:
         if self.ground.inline is not None:
             yield from self.ground.inline.tools()
         if self.servers is not None:
-            yield from self.servers.tools()
+            found = list(self.servers.tools())
+            yield from found
+            if any(tool.deferred for tool in found):
+                from weft.tools.tool_search import ToolSearch
+
+                yield ToolSearch(lambda: self.box.deferred(), self.box.reveal)
 
     def _server_infos(self) -> tuple[ServerInfo, ...]:
         inline = self.ground.inline.infos() if self.ground.inline is not None else ()
@@ -176,8 +187,23 @@ class Workbench:
             model=state.model,
             tools=tuple(self.box.all()),
             mode=state.mode,
+            sources=self.ground.sources,
+            listings=self._listings(),
             interactive=bool(options.asks),
         )
+
+    def _listings(self) -> tuple[Listing, ...]:
+        """Told once, in front of the conversation: whom and what the model may ask for by name."""
+        tools = self.box.all()
+        found: list[Listing] = []
+        if "Task" in tools or "Agent" in tools:
+            found.append(Listing("Agents that work can be given to", self.ground.staff.rows()))
+        if "Skill" in tools:
+            rows = tuple((one.name, one.description) for one in self.intake.skills.values() if one.for_model)
+            found.append(Listing("Skills that can be used", rows))
+        deferred = tuple((tool.name, "") for tool in self.box.deferred())
+        found.append(Listing("Tools that have to be looked up with ToolSearch before they are used", deferred))
+        return tuple(listing for listing in found if listing.rows)
 
     def _scribe(self, agent_id: str | None = None, tip: str | None = None) -> Scribe:
         ground = self.ground
@@ -204,7 +230,7 @@ class Workbench:
             emit=emit,
         )
         return Work(
-            provider=ground.provider,
+            provider=self._provider,
             make=make,
             compactor=compactor,
             limits=self.limits,
@@ -219,20 +245,31 @@ class Workbench:
             parent=parent,
         )
 
+    def _provider(self) -> Provider:
+        """Servers start once the first request is out, so that it never waits for them."""
+        if self.servers is not None:
+            self.servers.request_is_out()
+        return self.ground.provider()
+
     def _touched(self, path: str) -> Content:
         return self.assembler.touched(self.ground.state.cwd / path, self.view())
 
-    def _requests(self, box: ToolBox, model: str | None = None) -> Requests:
+    def _assembler_for(self, agent: AgentDefinition) -> Assembler:
+        """A subagent has its own words and none of the caller's."""
+        return Assembler(PromptOptions(replace=agent.prompt, bare=self.ground.options.bare))
+
+    def _requests(self, box: ToolBox, assembler: Assembler, model: str | None = None) -> Requests:
         ground = self.ground
+        known = ground.resolved.catalogue.resolve(model, ground.env) if model else None
         return Requests(
             state=ground.state,
             box=box,
-            assembler=self.assembler,
+            assembler=assembler,
             view=self.view,
             facts=ground.facts,
             betas=ground.options.betas,
             max_output=ground.options.max_output,
-            model=model,
+            model=known,
         )
 
     def _main_thread(self) -> WorkThread:
@@ -240,7 +277,11 @@ class Workbench:
         scribe = self._scribe(tip=resumed.tip if resumed is not None else None)
         history = History(scribe, resumed.history if resumed is not None else (), emit=self.emit)
         work = self._work(
-            box=self.box, make=self._requests(self.box), emit=self.emit, spawner=self.subagents, parent=None
+            box=self.box,
+            make=self._requests(self.box, self.assembler),
+            emit=self.emit,
+            spawner=self.subagents,
+            parent=None,
         )
         work.structured = self.ground.options.output_schema is not None
         return WorkThread(work, history)
@@ -248,17 +289,19 @@ class Workbench:
     def _subagent_thread(
         self, request: SubagentRequest, agent_id: str, emit: Callable[[AgentEvent], None], depth: int
     ) -> WorkThread:
-        box = self.box.narrowed(None, without=("AskUserQuestion", "ExitPlanMode", "EnterPlanMode"))
+        agent = self.ground.staff.get(request.agent)
+        without = ("AskUserQuestion", "ExitPlanMode", "EnterPlanMode", *agent.disallowed_tools)
+        box = self.box.narrowed(agent.tools, without=without)
         history = History(self._scribe(agent_id), emit=emit, parent=request.tool_use_id)
         work = self._work(
             box=box,
-            make=self._requests(box, request.model),
+            make=self._requests(box, self._assembler_for(agent), request.model or agent.model),
             emit=emit,
             spawner=self.subagents.deeper(),
             parent=request.tool_use_id,
         )
-        work.limits = Limits(self.ledger, max_budget=self.ground.options.max_budget)
-        work.agent = request.agent
+        work.limits = Limits(self.ledger, max_turns=agent.max_turns, max_budget=self.ground.options.max_budget)
+        work.agent = agent.name
         return WorkThread(work, history)
 
     # --- the session --------------------------------------------------------------------------------------------
@@ -309,11 +352,11 @@ class Workbench:
         ground = self.ground
         resumed = ground.conversation.resumed
         control = self._control()
-        intake = ground.intake(self, control)
+        intake = self.intake = ground.intake(self, control)
         ground.state.offers = Offers(
             tools=lambda: tuple(self.box.all()),
             commands=intake.completions,
-            agents=ground.agent_names,
+            agents=ground.staff.names,
             skills=lambda: tuple(intake.skills),
             models=ground.models,
             servers=self._server_infos,

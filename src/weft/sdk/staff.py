@@ -1,0 +1,66 @@
+"""The agents of a session: whom work can be given to, and who the main one is."""
+
+from typing import TYPE_CHECKING
+
+from weft.agent.definitions import AgentDefinition, find
+from weft.agent.folders import Where
+from weft.errors import ToolError, UsageError
+from weft.settings.layers import as_object
+
+if TYPE_CHECKING:
+    from weft.sdk.compose import Ground
+
+DEFAULT = "general-purpose"
+
+
+class Staff:
+    """Definitions are read when they are first needed; a broken one given by the caller is told at the start."""
+
+    def __init__(self, ground: "Ground", where: Where) -> None:
+        self._ground = ground
+        self._where = where
+        self._known: dict[str, AgentDefinition] | None = None
+
+    @property
+    def known(self) -> dict[str, AgentDefinition]:
+        if self._known is None:
+            ground = self._ground
+            settings = as_object(ground.settings.values.get("agents"))
+            self._known = find(
+                self._where, given=ground.options.agents, settings=settings, trusted=ground.settings.trusted
+            )
+        return self._known
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.known)
+
+    def get(self, name: str) -> AgentDefinition:
+        """
+        Raises:
+            ToolError: there is no such agent; the sentence lists those that there are.
+        """
+        found = self.known.get(name or DEFAULT)
+        if found is None:
+            raise ToolError(f"There is no agent {name!r}. There are: {', '.join(self.known)}.")
+        return found
+
+    def main(self) -> AgentDefinition | None:
+        """The agent that the whole session is, when one was asked for.
+
+        Raises:
+            UsageError: there is no such agent.
+        """
+        name = self._ground.options.agent or self._ground.settings.text("agent")
+        if not name:
+            return None
+        found = self.known.get(name)
+        if found is None:
+            raise UsageError(
+                f"There is no agent {name!r} here.",
+                hint=f"There are: {', '.join(self.known)}. weft agents lists others.",
+            )
+        return found
+
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """For the model: whom it may give work to."""
+        return tuple((agent.name, agent.description) for agent in self.known.values() if agent.for_model)
