@@ -60,7 +60,11 @@ class Bash(Tool[BashArgs]):
 
     async def _background(self, args: BashArgs, context: ToolContext, cwd: Path) -> Result:
         task = await context.tasks.start_shell(
-            context.use.id, args.command, args.description or args.command, cwd, sandbox=not args.disable_sandbox
+            context.use.id,
+            args.command,
+            args.description or args.command,
+            cwd,
+            sandbox=context.sandbox and not args.disable_sandbox,
         )
         where = f" Its output is kept in {task.output_file}." if task.output_file else ""
         return Result(
@@ -93,7 +97,7 @@ async def _run(args: BashArgs, context: ToolContext, cwd: Path, seconds: float) 
         shell=trailer.wrap(args.command),
         cwd=cwd,
         env=shell_env(context.session.session_id, context.settings),
-        sandbox=not args.disable_sandbox,
+        sandbox=context.sandbox and not args.disable_sandbox,
     )
     try:
         process = await context.workspace.start(spec)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 
-def _alternatives(pattern: str) -> list[str]:
+def alternatives(pattern: str) -> list[str]:
     """Braces written out, inner ones too.
 
     Raises:
@@ -28,7 +28,7 @@ def _alternatives(pattern: str) -> list[str]:
             if depth == 0 and commas:
                 cuts = [start, *commas, at]
                 parts = [pattern[a + 1 : b] for a, b in pairwise(cuts)]
-                return [each for part in parts for each in _alternatives(pattern[:start] + part + pattern[at + 1 :])]
+                return [each for part in parts for each in alternatives(pattern[:start] + part + pattern[at + 1 :])]
     return [pattern]
 
 
@@ -71,11 +71,11 @@ def compile_glob(pattern: str) -> re.Pattern[str]:
     """
     prefix = "" if "/" in pattern else "(?:.*/)?"
     pattern = re.sub(r"(\*\*/)+", "**/", pattern)
-    choices = "|".join(_translate(each.removeprefix("./").removeprefix("/")) for each in _alternatives(pattern))
+    choices = "|".join(_translate(each.removeprefix("./").removeprefix("/")) for each in alternatives(pattern))
     return re.compile(f"{prefix}(?:{choices})", re.DOTALL)
 
 
 def last_names(pattern: str) -> list[str] | None:
     """Patterns for the file's own name that every match has; None when the pattern says nothing about it."""
-    names = [each.rsplit("/", 1)[-1] for each in _alternatives(pattern)]
+    names = [each.rsplit("/", 1)[-1] for each in alternatives(pattern)]
     return None if any("**" in name or not name or "{" in name for name in names) else names

@@ -17,6 +17,7 @@ from weft.tools.ripgrep import BASE, Shown, find_ripgrep, newest_first, run_line
 DEFAULT_LIMIT = 250
 MAX_CHARS = 60_000
 MAX_COLUMNS = 500
+GAP = "--"
 
 
 class GrepArgs(msgspec.Struct, frozen=True):
@@ -34,14 +35,14 @@ class GrepArgs(msgspec.Struct, frozen=True):
     numbers: Annotated[bool, Meta(description="Line numbers before the lines.")] = msgspec.field(
         default=True, name="-n"
     )
-    after: Annotated[int | None, Meta(description="Lines to show after each match.", ge=0)] = msgspec.field(
-        default=None, name="-A"
+    after: Annotated[int, Meta(description="Lines to show after each match.", ge=0)] = msgspec.field(
+        default=0, name="-A"
     )
-    before: Annotated[int | None, Meta(description="Lines to show before each match.", ge=0)] = msgspec.field(
-        default=None, name="-B"
+    before: Annotated[int, Meta(description="Lines to show before each match.", ge=0)] = msgspec.field(
+        default=0, name="-B"
     )
-    around: Annotated[int | None, Meta(description="Lines to show before and after.", ge=0)] = msgspec.field(
-        default=None, name="-C"
+    around: Annotated[int, Meta(description="Lines to show before and after.", ge=0)] = msgspec.field(
+        default=0, name="-C"
     )
     multiline: Annotated[bool, Meta(description="A match may span lines, and `.` matches a newline.")] = False
     head_limit: Annotated[int, Meta(description="At most this many lines or files; 0 for all.", ge=0)] = DEFAULT_LIMIT
@@ -93,8 +94,8 @@ class Hits:
     def take(self, record: bytes) -> bool:
         path, mark, rest = record.partition(b"\0")
         if not mark:  # "--" between groups of lines.
-            if self.records and self.records[-1][0]:
-                self.records.append(("", "--"))
+            if self.records and self.records[-1][1] != GAP:
+                self.records.append((self.records[-1][0], GAP))
             return True
         name = os.fsdecode(path.removeprefix(b"./"))
         if not self._shown(name):
@@ -105,10 +106,13 @@ class Hits:
         self.records.append((name, rest.decode("utf-8", "replace").rstrip("\r")))
         return True
 
+    def take_name(self, name: bytes) -> bool:
+        return not name or self.take(name + b"\0")
+
 
 def _options(args: GrepArgs) -> list[str]:
     options = [*BASE, "--null", "--no-heading", "--with-filename", f"--max-columns={MAX_COLUMNS}"]
-    options += ["--max-columns-preview", "--sort=path"] if args.output_mode == "content" else []
+    options.append("--max-columns-preview")
     if args.output_mode == "files_with_matches":
         options.append("--files-with-matches")
     elif args.output_mode == "count":
@@ -137,10 +141,11 @@ async def _ripgrep(rg: str, args: GrepArgs, context: ToolContext, target: Path) 
     where = "./" if target == base else f"./{target.relative_to(base)}" if inside else str(target)
     hits = Hits(args, Shown(context, base))
     argv = (rg, *_options(args), "-e", args.pattern, "--", where)
-    end = b"\0" if args.output_mode == "files_with_matches" else b"\n"
-    take = (lambda name: not name or hits.take(name + b"\0")) if end == b"\0" else hits.take
-    code, first = await run_lines(context, argv, base, take, end)
-    if code > 1 and not hits.records:
+    if args.output_mode == "files_with_matches":
+        code, first = await run_lines(context, argv, base, hits.take_name, b"\0")
+    else:
+        code, first = await run_lines(context, argv, base, hits.take)
+    if code > 1 and (not hits.records or first.startswith(b"rg:")):
         raise ToolError(_refusal(first.decode("utf-8", "replace")))
     return hits
 
@@ -148,7 +153,7 @@ async def _ripgrep(rg: str, args: GrepArgs, context: ToolContext, target: Path) 
 def _refusal(text: str) -> str:
     text = text.strip() or "ripgrep gave no reason"
     if "regex parse error" in text:
-        return f"the pattern is not a regular expression that ripgrep takes:\n{text}\nEscape marks that are meant as they are."
+        return f"the pattern is not a regular expression:\n{text}\nEscape marks that are meant as they are."
     return f"the search failed: {text.removeprefix('rg: ')}"
 
 
@@ -157,8 +162,9 @@ def to_result(args: GrepArgs, hits: Hits, cwd: Path) -> Result:
         return _files(args, hits, cwd)
     if args.output_mode == "count":
         return _counts(args, hits)
-    records = hits.records[args.offset :]
-    while records and not records[-1][0]:
+    # Ripgrep's own sorting would keep it to one core.
+    records = sorted(hits.records, key=lambda record: record[0])[args.offset :]
+    while records and records[-1][1] == GAP:
         records.pop()
     lines: list[str] = []
     room = MAX_CHARS
@@ -172,13 +178,13 @@ def to_result(args: GrepArgs, hits: Hits, cwd: Path) -> Result:
     text = "\n".join(lines) or "No matches found"
     if cut:
         text += f"\n(There is more. Go on with offset={args.offset + len(lines)}, or narrow the search.)"
-    files = list(dict.fromkeys(path for path, _ in records if path))
+    files = list(dict.fromkeys(path for path, _ in records))
     data = {"mode": "content", "numFiles": len(files), "filenames": files, "content": "\n".join(lines)}
     return Result(content=text, display=(TextView(text),), data={**data, "numLines": len(lines), **_applied(args, cut)})
 
 
 def _line(path: str, rest: str, *, numbered: bool) -> str:
-    if not path:
+    if rest == GAP:
         return rest
     mark = re.match(r"\d+([:-])", rest) if numbered else None
     return f"{path}{mark[1] if mark else ':'}{rest}"
@@ -206,7 +212,7 @@ def _files(args: GrepArgs, hits: Hits, cwd: Path) -> Result:
 
 
 def _counts(args: GrepArgs, hits: Hits) -> Result:
-    rows = [(path, count) for path, count in hits.records[args.offset :] if path]
+    rows = sorted(hits.records)[args.offset :]
     total = sum(int(count) for _, count in rows)
     lines = [f"{path}:{count}" for path, count in rows]
     text = "\n".join(lines) or "No matches found"

@@ -1,6 +1,7 @@
 """JSON schemas for models, derived from argument structs.
 
-msgspec writes `$ref` and `$defs`, which some providers refuse: references are put in place, titles dropped.
+msgspec writes `$ref` and `$defs`, which some providers refuse: references are put in place, titles dropped. An
+argument that may be left out is shown as its plain type: no union with null, no default of null.
 """
 
 from functools import cache
@@ -20,7 +21,24 @@ def _inline(node: Any, defs: dict[str, Any]) -> Any:
     if "$ref" in found:
         target = defs[str(found["$ref"]).rsplit("/", 1)[-1]]
         return _inline({**target, **{key: value for key, value in found.items() if key != "$ref"}}, defs)
-    return {key: _inline(value, defs) for key, value in found.items() if key not in ("title", "$defs")}
+    kept = {key: _inline(value, defs) for key, value in found.items() if key not in ("title", "$defs")}
+    # Inside "properties" the keys are names of arguments, whatever they are called.
+    if isinstance(found.get("properties"), dict):
+        properties = cast("dict[str, Any]", found["properties"])
+        kept["properties"] = {name: _plain(_inline(value, defs)) for name, value in properties.items()}
+    return kept
+
+
+def _plain(node: dict[str, Any]) -> dict[str, Any]:
+    choices = cast("list[dict[str, Any]]", node.get("anyOf") or [])
+    real = [choice for choice in choices if choice.get("type") != "null"]
+    rest = {key: value for key, value in node.items() if key != "default" or value is not None}
+    if "enum" in rest and all(isinstance(value, str) for value in rest["enum"]):
+        rest["type"] = "string"
+    if len(real) == 1 and len(real) < len(choices):
+        rest.pop("anyOf")
+        return {**real[0], **rest}
+    return rest
 
 
 @cache

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from weft.errors import ToolError
-from weft.tools.globs import compile_glob
+from weft.tools.globs import alternatives, compile_glob
 from weft.tools.grep import GrepArgs, Hits
 from weft.tools.port import ToolContext
 from weft.tools.ripgrep import run_lines
@@ -63,7 +63,8 @@ async def grep_without_ripgrep(args: GrepArgs, context: ToolContext, target: Pat
 
 
 async def _in_repository(context: ToolContext, git: str, target: Path) -> bool:
-    folder = target if target.is_dir() else target.parent
+    found = await context.workspace.stat(target)
+    folder = target if found and found.kind == "folder" else target.parent
     argv = (git, "-C", str(folder), "rev-parse", "--is-inside-work-tree")
     code, _ = await run_lines(context, argv, context.session.cwd, lambda _line: True)
     return code == 0
@@ -78,12 +79,12 @@ async def _git_grep(git: str, args: GrepArgs, context: ToolContext, target: Path
             argv += [flag, str(value)] if value else []
     else:
         argv.append("-l" if args.output_mode == "files_with_matches" else "-c")
-    argv += ["-e", args.pattern, "--", *_pathspecs(args, os.path.relpath(target, context.session.cwd))]
+    argv += ["-e", args.pattern, "--", *_pathspecs(args, target, context.session.cwd)]
     listed = args.output_mode == "files_with_matches"
 
     def take(record: bytes) -> bool:
         if listed:
-            return not record or hits.take(record + b"\0")
+            return hits.take_name(record)
         if args.output_mode == "content" and args.numbers:
             # path NUL number NUL text; a line around a match has the same marks.
             path, _, rest = record.partition(b"\0")
@@ -92,12 +93,13 @@ async def _git_grep(git: str, args: GrepArgs, context: ToolContext, target: Path
         return hits.take(record)
 
     code, first = await run_lines(context, tuple(argv), context.session.cwd, take, b"\0" if listed else b"\n")
-    if code > 1 and not hits.records:
+    if code > 1 and (not hits.records or first.startswith((b"fatal:", b"error:"))):
         raise ToolError(f"the search failed: {first.decode('utf-8', 'replace').strip()}")
 
 
-def _pathspecs(args: GrepArgs, target: str) -> list[str]:
-    names = [args.glob] if args.glob else []
+def _pathspecs(args: GrepArgs, path: Path, cwd: Path) -> list[str]:
+    target = os.path.relpath(path, cwd)
+    names = alternatives(args.glob) if args.glob else []
     names += [f"*.{ending}" for ending in _TYPES[args.type]] if args.type else []
     base = "" if target == "." else target.rstrip("/") + "/"
     return [f":(glob){base}{'' if '/' in name else '**/'}{name}" for name in names] or [target]

@@ -13,6 +13,7 @@ from typing import Literal
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import msgspec
 
 from weft.errors import ToolError, WorkspaceError
@@ -185,6 +186,7 @@ class BackgroundTasks:
 
     async def read(self, task_id: str, *, wait: float = 0.0) -> tuple[TaskInfo, str]:
         task = self._find(task_id)
+        await anyio.lowlevel.checkpoint()
         if wait > 0:
             with anyio.move_on_after(wait):
                 await task.ended.wait()
