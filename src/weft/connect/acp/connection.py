@@ -17,7 +17,7 @@ from weft.connect.acp.fold import Fold
 from weft.connect.acp.host import Host
 from weft.connect.acp.modes import thinking_id, to_controls
 from weft.connect.acp.options import CAPABILITIES, AcpOptions
-from weft.connect.acp.prompt import to_prompt
+from weft.connect.acp.prompt import to_prompt, to_reason
 from weft.connect.acp.start import Opener
 from weft.connect.acp.terminals import HostTerminal, HostTerminals
 from weft.errors import ConnectionLost, TransportError
@@ -175,6 +175,28 @@ class AcpConnection:
         self.session_id = opened.session_id or session_id
         self._fold.info = msgspec.structs.replace(self.info, session_id=self.session_id)
         self._fold.set_controls(to_controls(opened), "opened")
+
+    async def load(self, session_id: str) -> None:
+        """Another session on the same connection; its history comes as events.
+
+        Raises:
+            ConnectionLost: the agent would not, or is gone.
+        """
+        try:
+            await self.open_session(session_id)
+        except (TransportError, RpcError, TimeoutError) as error:
+            self._replayed = None
+            raise self._lost(error) from error
+        replayed, self._replayed = self._replayed or [], None
+        await self._emit(e.SessionChanged(info=self.info, reason="loaded"), *replayed)
+
+    def drop_stale(self) -> None:
+        """Forgets what was said outside of a turn and not yet read."""
+        while True:
+            try:
+                self._events.receive_nowait()
+            except (anyio.WouldBlock, anyio.EndOfStream):
+                return
 
     def _directories(self) -> tuple[str, ...] | None:
         capabilities = self.agent.agent_capabilities
@@ -467,15 +489,3 @@ class AcpConnection:
 
     async def _task_changed(self, task: e.TaskInfo) -> None:
         await self._emit(e.TaskChanged(task=task))
-
-
-def to_reason(stop: str) -> e.TurnReason:
-    match stop:
-        case "cancelled":
-            return "cancelled"
-        case "refusal":
-            return "refused"
-        case "max_turn_requests":
-            return "max_turns"
-        case _:
-            return "completed"

@@ -1,10 +1,9 @@
-"""A prompt of ours as ACP content. Kinds that the agent does not take become text, so that nothing is lost."""
-
-import mimetypes
+"""A prompt of ours as ACP content, and how its turn ended. Kinds that the agent does not take become text, so that nothing is lost."""
 
 from weft.protocols.acp.content import ContentBlock, EmbeddedResource, ImageContent, Resource, text
 from weft.protocols.acp.session import PromptCapabilities
 from weft.schema.content import AnyBlock, Base64Source, Content, Document, Image, Text, TextSource, UrlSource
+from weft.schema.events import TurnReason
 
 
 def to_prompt(content: str | Content, takes: PromptCapabilities) -> tuple[ContentBlock, ...]:
@@ -42,5 +41,13 @@ def _uri(name: str) -> str:
     return f"file://{name}" if name.startswith("/") else f"weft:{name}"
 
 
-def mime_of(path: str) -> str:
-    return mimetypes.guess_type(path)[0] or "application/octet-stream"
+def to_reason(stop: str) -> TurnReason:
+    match stop:
+        case "cancelled":
+            return "cancelled"
+        case "refusal":
+            return "refused"
+        case "max_turn_requests":
+            return "max_turns"
+        case _:
+            return "completed"

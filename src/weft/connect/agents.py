@@ -1,0 +1,106 @@
+"""Any agent by what a person calls it: a name of the registry, a command line, or the address of a WebSocket."""
+
+import shlex
+from pathlib import Path
+
+import msgspec
+
+from weft.connect.acp.connection import AcpConnection
+from weft.connect.acp.options import AcpOptions
+from weft.connect.acp.start import ChildAgent, Opener, SocketAgent
+from weft.connect.port import Connection
+from weft.connect.process import ManagedAgent
+from weft.connect.registry import KnownAgent, known_agents
+from weft.errors import ConnectionLost, UsageError
+from weft.protocols.acp.content import McpServer
+from weft.schema.events import Mode
+from weft.transports.messages import MessageStream
+
+
+class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted of the agent. `session_id` continues a session that the agent keeps."""
+
+    cwd: Path
+    session_id: str = ""
+    directories: tuple[Path, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = ()
+    mode: Mode | None = None
+    model: str | None = None
+
+
+class _Listening:
+    """An agent that has to be started on a port before its socket can be opened."""
+
+    def __init__(self, agent: KnownAgent, cwd: Path) -> None:
+        self._managed = ManagedAgent(agent, cwd=cwd)
+        self._socket: SocketAgent | None = None
+
+    async def __aenter__(self) -> MessageStream:
+        await self._managed.__aenter__()
+        try:
+            await self._managed.start()
+            self._socket = SocketAgent(self._managed.url)
+            return await self._socket.__aenter__()
+        except BaseException as error:
+            await self._managed.__aexit__(type(error), error, error.__traceback__)
+            raise
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        if self._socket is not None:
+            await self._socket.__aexit__(None, None, None)
+        await self._managed.__aexit__(None, None, None)
+
+    def why(self) -> str:
+        return "; ".join(list(self._managed.said)[-3:])
+
+
+async def open_agent(spec: str, request: AgentRequest) -> Connection:
+    """The connection, not yet entered.
+
+    Raises:
+        UsageError: nothing can be made of `spec`.
+        ConnectionLost: the agent is known and not on this machine.
+    """
+    options = AcpOptions(
+        cwd=request.cwd,
+        session_id=request.session_id,
+        directories=request.directories,
+        mcp_servers=request.mcp_servers,
+        mode=request.mode,
+        model=request.model,
+    )
+    return AcpConnection(await find_opener(spec, request.cwd), options)
+
+
+async def find_opener(spec: str, cwd: Path) -> Opener:
+    spec = spec.strip()
+    if spec.startswith(("ws://", "wss://")):
+        return SocketAgent(spec)
+    known = known_agents().get(spec)
+    if known is not None:
+        return await _known_opener(known, cwd)
+    argv = shlex.split(spec)
+    if not argv:
+        raise UsageError("Which agent?", hint="weft agents lists those that Weft knows.")
+    from weft.connect.discovery import find
+
+    found = await find(argv[0])
+    if found is None:
+        raise UsageError(
+            f"There is no agent {spec!r}: it is neither a name that Weft knows nor a command.",
+            hint="weft agents lists what is on this machine.",
+        )
+    return ChildAgent((*found.argv, *argv[1:]), cwd=cwd)
+
+
+async def _known_opener(agent: KnownAgent, cwd: Path) -> Opener:
+    from weft.connect.discovery import find
+
+    found = await find(agent.command)
+    if found is None:
+        raise ConnectionLost(f"{agent.title} is not on this machine", hint=agent.install or None)
+    if agent.acp is not None:
+        return ChildAgent((*found.argv, *agent.acp), cwd=cwd, env=agent.env)
+    if agent.port is not None:
+        return _Listening(agent, cwd)
+    raise UsageError(f"{agent.title} speaks no ACP.", hint="Its ACP adapter is another entry of weft agents.")

@@ -1,0 +1,201 @@
+"""An agent that listens on a port, as a child of ours: started, watched until it is ready, stopped, restarted.
+
+Ready is when it says so (a line with `listening`, `ready` or `port`) or when its socket opens. The numbers are those
+of the editor extension that Weft stands in for.
+"""
+
+import logging
+import os
+import re
+import socket
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeAlias
+
+import anyio
+import msgspec
+
+from weft.connect.discovery import Found, find
+from weft.connect.registry import KnownAgent
+from weft.errors import ConnectionLost, TransportError
+from weft.transports.process import Child, spawn
+from weft.transports.websocket import WebSocketClient
+
+_log = logging.getLogger(__name__)
+_READY = re.compile(r"listening|ready|port", re.IGNORECASE)
+CHECK_AFTER = 0.5
+CHECK_TIMES = 20
+CHECK_EVERY = 0.3
+START_LIMIT = 30.0
+
+Argv: TypeAlias = tuple[str, ...]
+
+
+class StartConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """`node` is a Node that the person chose; `port` 0 takes a free one."""
+
+    node: str | None = None
+    port: int = 0
+
+
+class StartModes:
+    """The three tiers of starting: the person's Node with the agent's script; what was found by itself, kept for the
+    next time; and None, where the caller runs the bare command."""
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = env
+        self._kept: dict[str, Found] = {}
+
+    async def resolve(self, command: str, config: StartConfig) -> Argv | None:
+        found = await self.detect(command)
+        if found is None:
+            return None
+        if config.node and found.script:
+            return (config.node, found.script)
+        return found.argv
+
+    async def detect(self, command: str) -> Found | None:
+        if command not in self._kept:
+            found = await find(command, env=self._env)
+            if found is None:
+                return None
+            self._kept[command] = found
+        return self._kept[command]
+
+    def clear(self) -> None:
+        """Forgets what was found: the person installed something."""
+        self._kept.clear()
+
+
+class ManagedAgent:
+    """One child at a time; left, it is gone. `said` has its last lines, for diagnostics."""
+
+    def __init__(
+        self,
+        agent: KnownAgent,
+        *,
+        cwd: Path,
+        config: StartConfig | None = None,
+        modes: StartModes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._agent = agent
+        self._cwd = cwd
+        self._config = config or StartConfig()
+        self._modes = modes or StartModes(env)
+        self._env = {**os.environ, **(env or {}), **agent.env}
+        self._child: Child | None = None
+        self._told = anyio.Event()
+        self.port = self._config.port
+        self.said: deque[str] = deque(maxlen=50)
+
+    async def __aenter__(self) -> Self:
+        self._tasks = await anyio.create_task_group().__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        await self.stop()
+        self._tasks.cancel_scope.cancel()
+        return await self._tasks.__aexit__(kind, error, trace)
+
+    @property
+    def has_process(self) -> bool:
+        return self._child is not None and self._child.returncode is None
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/acp"
+
+    async def start(self) -> None:
+        """Returns when the agent is ready, or when there is no more to wait for: a client may be luckier than we.
+
+        Raises:
+            ConnectionLost: it cannot be started, or it ended at once.
+        """
+        if self.has_process:
+            return
+        if self._agent.port is None:
+            raise ConnectionLost(f"{self._agent.title} does not listen on a port")
+        self.port = self._config.port or free_port()
+        argv = await self._modes.resolve(self._agent.command, self._config) or (self._agent.command,)
+        rest = tuple(part.format(port=self.port) for part in self._agent.port)
+        self._told = anyio.Event()
+        try:
+            self._child = await spawn((*argv, *rest), cwd=self._cwd, env=self._env, on_stderr=self._hear)
+        except TransportError as error:
+            raise ConnectionLost(str(error), hint=self._agent.install or None) from error
+        self._tasks.start_soon(self._listen, self._child)
+        with anyio.move_on_after(START_LIMIT):
+            await self._wait_ready(self._child)
+        if self._child.returncode is not None:
+            last = "; ".join(list(self.said)[-3:])
+            raise ConnectionLost(f"{self._agent.title} ended with {self._child.returncode}: {last}")
+
+    async def _wait_ready(self, child: Child) -> None:
+        """The first of: it says so, its socket opens, it ends, the checks are used up."""
+        async with anyio.create_task_group() as tasks:
+
+            async def until_told() -> None:
+                await self._told.wait()
+                tasks.cancel_scope.cancel()
+
+            async def until_open() -> None:
+                await anyio.sleep(CHECK_AFTER)
+                for _ in range(CHECK_TIMES):
+                    if await answers(self.url):
+                        break
+                    await anyio.sleep(CHECK_EVERY)
+                tasks.cancel_scope.cancel()
+
+            async def until_ended() -> None:
+                await child.wait()
+                tasks.cancel_scope.cancel()
+
+            for job in (until_told, until_open, until_ended):
+                tasks.start_soon(job)
+
+    async def _listen(self, child: Child) -> None:
+        """All its life: a pipe that nobody reads would stop it."""
+        tail = b""
+        while child.stdout is not None and (data := await child.stdout.receive()):
+            *lines, tail = (tail + data).split(b"\n")
+            for line in lines:
+                self._hear(line.decode("utf-8", "replace"))
+            tail = tail[-10_000:]
+
+    def _hear(self, line: str) -> None:
+        self.said.append(line)
+        _log.debug("%s: %s", self._agent.name, line)
+        if _READY.search(line):
+            self._told.set()
+
+    async def stop(self) -> None:
+        """SIGTERM to all that it started, SIGKILL to what is left."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.kill()
+            child.close()
+
+    async def restart(self) -> None:
+        await self.stop()
+        self._modes.clear()
+        await self.start()
+
+
+async def answers(url: str, *, timeout: float = 2.0) -> bool:
+    """Whether a WebSocket opens there."""
+    try:
+        async with WebSocketClient(url, open_timeout=timeout):
+            return True
+    except TransportError:
+        return False
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
