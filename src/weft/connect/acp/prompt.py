@@ -1,4 +1,5 @@
-"""A prompt of ours as ACP content, and how its turn ended. Kinds that the agent does not take become text, so that nothing is lost."""
+"""A prompt of ours as ACP content, and how its turn ended. Kinds that the agent does not take become text, so that
+nothing is lost."""
 
 from weft.protocols.acp.content import ContentBlock, EmbeddedResource, ImageContent, Resource, text
 from weft.protocols.acp.session import PromptCapabilities
