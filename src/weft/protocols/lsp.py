@@ -51,7 +51,7 @@ class Framing:
         del self._buffer[: start + length]
         try:
             value = msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise RemoteProtocolError(f"the language server sent a frame that is not JSON: {error}") from error
         if not isinstance(value, dict):
             raise RemoteProtocolError("the language server sent a frame that is not an object")

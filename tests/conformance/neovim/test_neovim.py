@@ -54,7 +54,8 @@ class Person:
 async def at_neovim(folder: Path) -> AsyncIterator[Person]:
     (folder / "calc.py").write_text(CALC)
     socket = folder / "nvim.sock"
-    argv = [str(peer_bin("nvim")), "--headless", "--clean", "--listen", str(socket)]
+    quick = "let g:loaded_python3_provider = 0"
+    argv = [str(peer_bin("nvim")), "--headless", "--clean", "--cmd", quick, "--listen", str(socket)]
     process = subprocess.Popen(argv, cwd=folder, env={**os.environ, "HOME": str(folder)}, stdin=subprocess.DEVNULL)
     try:
         while not socket.exists():

@@ -101,7 +101,7 @@ def decode_outputs(result: Json) -> tuple[Output, ...]:
 def _parse(data: str) -> Any:
     try:
         return msgspec.json.decode(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
