@@ -5,7 +5,6 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
-from weft.errors import RemoteProtocolError
 from weft.protocols.partial_json import PartialJson
 from weft.schema.content import (
     AnyBlock,
@@ -42,23 +41,26 @@ _Piece: TypeAlias = TextDelta | ThinkingDelta | InputDelta | SignatureDelta | Ci
 class _Open:
     """A block that is still arriving: what it began with and the pieces since."""
 
-    __slots__ = ("block", "citations", "input", "signature", "text")
+    __slots__ = ("block", "citations", "input", "signature", "text", "tracker")
 
     def __init__(self, block: AnyBlock) -> None:
         self.block = block
         self.text: list[str] = []
         self.signature: list[str] = []
         self.citations: list[Json] = []
-        self.input: PartialJson | None = None
+        self.input: list[str] = []
+        self.tracker: PartialJson | None = None
+        """Begun when somebody asks for the partial input: most readers only want the end."""
 
     def add(self, delta: _Piece) -> None:
+        if isinstance(delta, TextDelta):
+            self.text.append(delta.text)
+            return
         match delta:
-            case TextDelta(text=text):
-                self.text.append(text)
             case InputDelta(partial_json=piece):
-                if self.input is None:
-                    self.input = PartialJson()
-                self.input.feed(piece)
+                self.input.append(piece)
+                if self.tracker is not None:
+                    self.tracker.feed(piece)
             case ThinkingDelta(thinking=text):
                 self.text.append(text)
             case SignatureDelta(signature=signature):
@@ -74,23 +76,31 @@ class _Open:
             case Thinking(thinking=text, signature=signature):
                 return Thinking(text + "".join(self.text), signature + "".join(self.signature))
             case ToolUse(id=id, name=name, input=given):
-                return ToolUse(id, name, given if self.input is None else _input_of(self.input))
-            case Unknown(raw=raw) if self.input is not None:
+                return ToolUse(id, name, _input_of("".join(self.input)) if self.input else given)
+            case Unknown(raw=raw) if self.input:
                 # A provider-side tool's call: of a kind that we do not know, but its input streams like any other.
                 value = cast(Json, msgspec.json.decode(raw))
-                return Unknown(msgspec.json.encode({**value, "input": _input_of(self.input)}))
+                return Unknown(msgspec.json.encode({**value, "input": _input_of("".join(self.input))}))
             case other:
                 return other
 
+    def partial_input(self) -> object:
+        if self.tracker is None:
+            self.tracker = PartialJson()
+            self.tracker.feed("".join(self.input))
+        return self.tracker.latest()
 
-def _input_of(parser: PartialJson) -> Json:
+
+def _input_of(text: str) -> Json:
+    if not text.strip():
+        return {}
     try:
-        value = parser.finish()
-    except RemoteProtocolError:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         value = None
     if isinstance(value, dict):
         return cast(Json, value)
-    return {UNPARSED: {"raw": parser.text, "len": len(parser)}}
+    return {UNPARSED: {"raw": text, "len": len(text)}}
 
 
 class Fold:
@@ -112,11 +122,12 @@ class Fold:
         self._reply: Reply | None = None
 
     def feed(self, event: StreamEvent) -> None:
+        if isinstance(event, BlockDelta):
+            found = self._open.get(event.index)
+            if found is not None:
+                found.add(event.delta)
+            return
         match event:
-            case BlockDelta(index=index, delta=delta):
-                found = self._open.get(index)
-                if found is not None:
-                    found.add(delta)
             case BlockStart(index=index, block=block):
                 self._open[index] = _Open(block)
             case BlockStop(index=index):
@@ -156,7 +167,7 @@ class Fold:
     def partial_input(self, index: int) -> object:
         """A tool's input as far as it has come; may be asked after every piece."""
         found = self._open.get(index)
-        return found.input.latest() if found is not None and found.input is not None else None
+        return found.partial_input() if found is not None and found.input else None
 
     @property
     def usage(self) -> Usage:

@@ -9,6 +9,7 @@ from weft.errors import RemoteProtocolError
 
 _MAX_SIZE_LINE = 4096
 _MAX_TRAILERS = 65536
+_MAX_SIZES = 1024
 
 
 class Body(Protocol):
@@ -69,6 +70,8 @@ class ChunkedBody:
         self._after_data = False
         self._in_trailers = False
         self._trailers = 0
+        self._sizes: dict[bytes, int] = {}
+        """Size lines that were read before."""
         self.done = False
         self.rest = b""
 
@@ -81,6 +84,15 @@ class ChunkedBody:
         parts: list[bytes] = []
         at, end = 0, len(data)
         while at < end and not self.done:
+            if not (self._left or self._after_data or self._in_trailers):
+                # Most chunks lie whole in the data, and their sizes repeat.
+                line_end = data.find(b"\r\n", at, at + 8)
+                size = self._sizes.get(data[at:line_end], 0) if line_end > 0 else 0
+                start = line_end + 2
+                if size and data[start + size : start + size + 2] == b"\r\n":
+                    parts.append(data[start : start + size])
+                    at = start + size + 2
+                    continue
             if self._left:
                 part = data[at : at + self._left]
                 parts.append(part)
@@ -114,6 +126,8 @@ class ChunkedBody:
             if not size or len(size) > 16 or size.strip(b"0123456789abcdefABCDEF"):
                 raise RemoteProtocolError(f"a chunk's size is not a number: {line[:20]!r}")
             self._left = int(size, 16)
+            if len(self._sizes) < _MAX_SIZES:
+                self._sizes[line] = self._left
             self._in_trailers = self._left == 0
 
     def finish(self) -> None:

@@ -77,6 +77,17 @@ class SseDecoder:
 
 
 def _decode(block: bytes) -> SseEvent | None:
+    # Nearly every event is one `event:` line and one `data:` line, or one `data:` line alone.
+    if block.startswith(b"event: "):
+        at = block.find(b"\ndata: ")
+        if at > 0 and block.find(b"\n", at + 1) < 0 and block.find(b"\n", 0, at) < 0:
+            return SseEvent(block[at + 7 :], block[7:at].decode("utf-8", "replace"))
+    elif block.startswith(b"data: ") and b"\n" not in block:
+        return SseEvent(block[6:])
+    return _decode_any(block)
+
+
+def _decode_any(block: bytes) -> SseEvent | None:
     name, data, ident = "", None, ""
     for line in block.split(b"\n"):
         if line.startswith(b"data:"):
