@@ -79,6 +79,7 @@ class RuleGate:
         self._unlocked = unlocked or mode == "bypassPermissions"
         self._persist = persist
         self._index()
+        self.workspace_path: tuple[str, ...] = ()
         self.add_directories(tuple(directories))
 
     def _index(self) -> None:
@@ -125,6 +126,12 @@ class RuleGate:
             real = resolve(folder, self.cwd, self.home).real
             if real not in self.roots:
                 self.roots.append(real)
+        entries = self.env.get("PATH", "").split(os.pathsep)
+        self.workspace_path = tuple(
+            os.path.join(self.cwd, entry)
+            for entry in entries
+            if not entry.startswith("/") or within_any(resolve(entry).real, self.roots)
+        )
 
     def hides(self, tool_name: str, input: Json) -> bool:
         tool = canonical(tool_name)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from weft.permissions import domains
 from weft.permissions.paths import fold, resolve
 from weft.permissions.rules import Behavior, Rule
+from weft.permissions.shell_rules import ShellRules
 
 PATH_TOOLS = frozenset({"Read", "Glob", "Grep", "Edit", "Write", "NotebookEdit", "ApplyPatch"})
 
@@ -126,6 +127,7 @@ class RuleIndex:
                 by_tool.setdefault(rule.tool, []).append(rule)
             else:
                 self._file(rule)
+        self.commands = ShellRules(self.shell)
         self.paths = {tool: PathRules(found, cwd=cwd, home=home) for tool, found in by_tool.items()}
 
     def _file(self, rule: Rule) -> None:

@@ -1,0 +1,215 @@
+"""Commands that pass without a rule because they only read, and the options with which they still do.
+
+Options are listed as what is allowed, wherever a program has any that write or run something. A file that a command
+reads is held against the same rules and roots as the Read tool.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from weft.permissions import shell_languages as languages
+from weft.permissions.shell_languages import names
+from weft.permissions.shell_options import danger
+
+Files = Literal["all", "none", "pattern"]
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """`options` are those allowed (empty: all that `danger` does not know); `values` take the next word. Of the other
+    words, `files` says which are read: all, none, or all but the first, which is a pattern."""
+
+    files: Files = "all"
+    options: str = ""
+    values: str = ""
+    positional: str = ""
+    most: int = 1000
+    recursive: str = ""
+    """Options with which it reads whole folders; `*` means always."""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """`refusal` says why the command is not known to be read-only."""
+
+    refusal: str = ""
+    files: tuple[str, ...] = ()
+    recursive: bool = False
+
+
+_ANY = Reader()
+_SILENT = Reader("none")
+_SUM = Reader(options=r"-[bctwzs]+|--(check|tag|text|binary|quiet|status|warn|zero|strict)")
+
+READERS: dict[str, Reader] = {
+    **dict.fromkeys(
+        names("cat tac nl rev head tail wc cut paste join comm fold fmt expand unexpand od cmp base64"), _ANY
+    ),
+    **dict.fromkeys(names("ls stat du df strings hexdump"), _ANY),
+    **dict.fromkeys(names("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum"), _SUM),
+    **dict.fromkeys(
+        names("echo true false : pwd whoami id uname arch nproc uptime tty groups logname seq sleep"), _SILENT
+    ),
+    **dict.fromkeys(names("expr basename dirname realpath readlink tr factor printf test ["), _SILENT),
+    "which": Reader("none", r"-a"),
+    "type": Reader("none", r"-[aptP]+"),
+    "diff": Reader(values=r"-[UCWFIxL]|--(exclude|label)", recursive=r"-[A-Za-z]*r[A-Za-z]*|--recursive"),
+    "file": Reader(options=r"-[biLhk]+|--(mime|mime-type|mime-encoding|brief|dereference|no-dereference|keep-going)"),
+    "sort": Reader(
+        options=r"-[bdfghiMnRrVucCmsz]+|-[bdfghiMnRrVucCmsz]*k[0-9.,bdfghiMnRrV]*|-[bdfghiMnRrVucCmsz]*t[^o]?"
+        r"|--(reverse|numeric-sort|unique|human-numeric-sort|version-sort|ignore-case|stable|check"
+        r"|zero-terminated|general-numeric-sort|month-sort|dictionary-order)|--(key|field-separator)=.*",
+        values=r"-[bdfghiMnRrVucCmsz]*[kt]",
+    ),
+    "uniq": Reader(
+        options=r"-[cdDuiz]+|-[fsw]\d*|--(count|repeated|unique|ignore-case|zero-terminated)", values="-[fsw]", most=1
+    ),
+    "column": Reader(options=r"-[tnex]+|-[sco]\S*|--table", values="-[sco]"),
+    "grep": Reader(
+        "pattern",
+        values=r"-[A-Za-z]*[mABCDd]|--(include|exclude|color)",
+        recursive=r"-[A-Za-z]*[rR][A-Za-z]*|--(dereference-)?recursive",
+    ),
+    "rg": Reader(
+        "pattern",
+        values=r"-[A-Za-z]*[gtTmABCMjdE]|--(glob|type|max-count|max-depth|sort|iglob|replace)|-r",
+        recursive="*",
+    ),
+    "tree": Reader(
+        options=r"-[adfhsDFpugtrnCiNqxJ]+|-[LPI]\d*|--(dirsfirst|noreport|gitignore|prune|du)", values=r"-[LPI]"
+    ),
+    "xxd": Reader(options=r"-[bipuE]+|-[lcgs]\d*", values="-[lcgs]", most=1),
+    "date": Reader(
+        "none",
+        r"-[uR]+|-I\w*|--(utc|universal|rfc-email|iso-8601(=\w+)?|rfc-3339=\w+|date=.*)|-d.*",
+        values="-d|--date",
+        positional=r"\+.*",
+    ),
+    "hostname": Reader("none", r"-[fsiIdA]+", most=0),
+    "ps": Reader(
+        "none", r"-[efAalFHj]+|-[pouC]|--(forest|no-headers|sort=[\w,+-]+)", values=r"-[pouC]", positional="aux|ax|au"
+    ),
+    "jq": Reader(
+        "pattern",
+        r"-[rcseMnSajCe]+|--(raw-output|compact-output|slurp|null-input|tab|sort-keys|exit-status|arg|argjson|indent)",
+        values=r"--(indent)",
+    ),
+    "sed": Reader("pattern", r"-[nErsuz]+|--(quiet|silent|regexp-extended|posix|null-data)"),
+    "awk": Reader("pattern", r"-F.+|-F", values="-F"),
+}
+
+_FIND_TESTS = names(
+    """-name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -mtime -mmin -ctime -cmin -atime
+    -amin -newer -newermt -size -empty -not ! ( ) -o -a -and -or -print -print0 -prune -perm -user -group -xdev -mount
+    -follow -L -H -P -printf -ls -links -inum -executable -readable -writable -daystart -depth -quit -true -false
+    -regextype -lname -samefile -nouser -nogroup"""
+)
+_VERSIONS = names("python python3 node git gcc g++ clang make cmake java perl ruby bash rg jq")
+
+_GIT_ANY = names(
+    """status log diff show blame shortlog rev-parse rev-list ls-files ls-tree describe merge-base name-rev grep
+    diff-tree diff-index diff-files whatchanged check-ignore check-attr cherry range-diff show-ref for-each-ref
+    count-objects version"""
+)
+_GIT_LISTS: dict[str, tuple[str, str]] = {
+    # subcommand: (all words that may follow, with their order open)
+    "branch": (r"-[arvi]+|--(all|remotes|verbose|show-current|list|sort=\S+|column|no-column|color|no-color)", ""),
+    "tag": (r"-[il]+|-n\d*|--(list|sort=\S+|column)", ""),
+    "remote": (r"-v|--verbose", r"get-url [\w./-]+"),
+    "stash": (r"(?!)", r"list|show( -p| --stat)?( stash@\{\d+\})?"),
+    "worktree": (r"(?!)", r"list( --porcelain)?"),
+    "reflog": (r"-\d+|-n\d+|--oneline", r"show( \S+)?"),
+    "symbolic-ref": (r"--short|-q|HEAD", ""),
+    "cat-file": (r"-[tspe]|(?!-)\S+", ""),
+    "config": (r"(?!)", r"--get (user\.(name|email)|init\.defaultBranch|remote\.[\w-]+\.url|branch\.\S+)"),
+}
+
+
+def judge(words: Sequence[str]) -> Reading:
+    """Whether a command with these fixed words only reads, and what."""
+    name = words[0]
+    if name == "git":
+        return _git(words)
+    if name == "find":
+        return _find(words)
+    if name == "command" and len(words) == 3 and words[1] in ("-v", "-V"):
+        return Reading()
+    if name in _VERSIONS and list(words[1:]) in (["--version"], ["-V"]):
+        return Reading()
+    reader = READERS.get(name)
+    if reader is None:
+        return Reading(f"{name} is not known to be read-only")
+    reason = danger(words)
+    return Reading(reason) if reason else _read(name, reader, words[1:])
+
+
+def _read(name: str, reader: Reader, arguments: Sequence[str]) -> Reading:
+    files: list[str] = []
+    recursive = reader.recursive == "*"
+    pattern_given = reader.files != "pattern"
+    plain = False
+    rest = iter(arguments)
+    for word in rest:
+        if plain or not word.startswith("-") or word == "-":
+            if reader.positional and not re.fullmatch(reader.positional, word):
+                return Reading(f"{name} {word} is not known to be read-only")
+            files.append(word)
+        elif word == "--":
+            plain = True
+        elif reader.options and not re.fullmatch(reader.options, word):
+            return Reading(f"{name} {word} is not known to be read-only")
+        else:
+            recursive = recursive or bool(reader.recursive and re.fullmatch(reader.recursive, word))
+            if name in ("grep", "rg") and re.fullmatch(r"-[A-Za-z]*[ef]|--(regexp|file)(=.*)?", word):
+                value = word.partition("=")[2] if "=" in word else next(rest, "")
+                files += [value] if word.startswith(("--file", "-f")) or word.endswith("f") else []
+                pattern_given = True
+            elif reader.values and re.fullmatch(reader.values, word):
+                next(rest, None)
+            else:
+                files += _attached(word)
+    if len([word for word in files if not word.startswith("-")]) > reader.most:
+        return Reading(f"{name} writes its second file")
+    if reader.files == "none":
+        return Reading()
+    return Reading("", tuple(files if pattern_given else files[1:]), recursive)
+
+
+def _attached(option: str) -> list[str]:
+    """A path that is glued to an option: `--file=/x`, `-f/x`."""
+    value = option.partition("=")[2] or (option[2:] if not option.startswith("--") else "")
+    return [value] if value.startswith(("/", "~", "..")) or "/" in value else []
+
+
+def _find(words: Sequence[str]) -> Reading:
+    folders: list[str] = []
+    for word in words[1:]:
+        if word.startswith("-") or word in ("(", ")", "!"):
+            if word not in _FIND_TESTS and not re.fullmatch(r"-\d+", word):
+                return Reading(f"find {word} is not known to be read-only")
+        else:
+            folders.append(word)
+    return Reading("", tuple(word for word in folders if "/" in word or word.startswith((".", "~"))))
+
+
+def _git(words: Sequence[str]) -> Reading:
+    arguments = list(words[1:])
+    while arguments and arguments[0] in ("--no-pager", "-P", "--no-optional-locks"):
+        arguments.pop(0)
+    if not arguments:
+        return Reading()
+    command, rest = arguments[0], arguments[1:]
+    if command in _GIT_LISTS:
+        options, phrase = _GIT_LISTS[command]
+        if all(re.fullmatch(options, word) for word in rest) or (phrase and re.fullmatch(phrase, " ".join(rest))):
+            return Reading()
+        return Reading(f"git {command} with these words is not known to be read-only")
+    if command not in _GIT_ANY:
+        return Reading(f"git {command} is not known to be read-only")
+    reason = languages.git([command, *rest])
+    if reason:
+        return Reading(reason)
+    files = [part for word in rest if not word.startswith("-") for part in (word, *word.split(":")[1:])]
+    files += [value for word in rest if word.startswith("-") for value in _attached(word)]
+    return Reading("", tuple(files), command == "grep")
