@@ -10,5 +10,6 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("weft.cli.demo", "see the agent fix a bug in a small bundled project, without a key"),
     "doctor": ("weft.cli.doctor", "say what was found, what is missing and what to do"),
     "ide": ("weft.cli.ide", "offer an editor to agents over the Claude IDE protocol"),
+    "mcp": ("weft.cli.mcp", "add, list, test and approve MCP servers; offer Weft's own tools as one"),
     "sessions": ("weft.cli.sessions", "list, show, search, export, rename, fork, rewind and delete conversations"),
 }

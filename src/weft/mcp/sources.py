@@ -71,6 +71,13 @@ def find_servers(options: Options) -> Found:
     return Found(tuple(_stand(config, options, approvals) for config in chosen.values()), tuple(problems))
 
 
+def read_file(path: Path, dialect: Dialect) -> tuple[tuple[ServerConfig, ...], tuple[str, ...]]:
+    """The entries of one file as they are written: nothing expanded, nothing judged."""
+    problems: list[str] = []
+    found = _read(_File(path=path, scope="user", dialect=dialect), path.parent, problems)
+    return tuple(found), tuple(problems)
+
+
 def _same_endpoint(config: ServerConfig, others: Iterable[ServerConfig]) -> bool:
     """A plugin's server gives way to any that reaches the same place."""
     return config.scope == "plugin" and any(other.endpoint == config.endpoint for other in others)
