@@ -5,6 +5,7 @@ by elicitation (in both eras of the protocol); a client that cannot ask gets a r
 allow it.
 """
 
+import contextlib
 import hashlib
 import hmac
 import json
@@ -12,7 +13,7 @@ import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -118,7 +119,7 @@ class Desk:
             )
         )
 
-    async def run(self, tool: AnyTool, value: Json, decision: Decision, progress: Any) -> Result:
+    async def run(self, tool: AnyTool, value: Json, decision: Decision, progress: Callable[[Progress], None]) -> Result:
         context = ToolContext(
             use=ToolUse(f"mcp_{secrets.token_hex(6)}", tool.name, value),
             workspace=self._workspace,
@@ -164,8 +165,7 @@ def make_server(desk: Desk) -> "Server[Any]":
             answer = await _permission(desk, context, params, decision)
             if answer is not None:
                 return answer
-        result = await desk.run(tool, value, decision, _reporter(context))
-        return _answer(result)
+        return _answer(await _reported(context, lambda progress: desk.run(tool, value, decision, progress)))
 
     return Server(
         "weft",
@@ -205,11 +205,29 @@ async def _permission(
     return None if answer.action == "accept" else refused
 
 
-def _reporter(context: Context) -> Any:
-    def progress(step: Progress) -> None:
-        return None
+async def _reported(context: Context, work: Callable[[Callable[[Progress], None]], Awaitable[Result]]) -> Result:
+    """Runs a tool and passes its progress on; steps that come too fast are dropped."""
+    send, receive = anyio.create_memory_object_stream[Progress](32)
 
-    return progress
+    async def forward() -> None:
+        count = 0
+        async with receive:
+            async for step in receive:
+                count += 1
+                words = step.message or step.output[-200:]
+                if step.fraction is not None:
+                    await context.session.report_progress(step.fraction, 1.0, words)
+                else:
+                    await context.session.report_progress(float(count), None, words)
+
+    def progress(step: Progress) -> None:
+        with contextlib.suppress(anyio.WouldBlock):
+            send.send_nowait(step)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(forward)
+        async with send:
+            return await work(progress)
 
 
 def _said(text: str, *, wrong: bool) -> mcp_types.CallToolResult:

@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import anyio
-
 from weft.serve.mcp import make_server
 from weft.transports.asgi import AsgiApp, LoopbackServer
 
@@ -79,5 +77,4 @@ async def serve_http(desk: "Desk", port: int) -> None:
         async with desk.tasks, server.session_manager.run():
             await listener.serve(Guard(app, listener.port, token))
     finally:
-        with anyio.CancelScope(shield=True):
-            listener.close()
+        listener.close()
