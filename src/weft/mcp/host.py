@@ -27,12 +27,13 @@ from weft.mcp.catalogue import (
     ToolInfo,
 )
 from weft.mcp.config import ServerConfig
+from weft.mcp.failures import flat
 from weft.mcp.names import unique
 from weft.mcp.options import HostOptions, LogLine, SampleRequest
 from weft.mcp.pins import Change
 from weft.mcp.results import decode_messages, decode_read, decode_result
 from weft.mcp.running import Running
-from weft.mcp.server import Server, flat
+from weft.mcp.server import Server
 from weft.schema.content import Json, Text
 from weft.schema.events import ServerInfo
 

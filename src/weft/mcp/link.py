@@ -27,6 +27,7 @@ from weft.mcp.catalogue import (
 )
 from weft.mcp.clock import Clock
 from weft.mcp.config import ServerConfig
+from weft.mcp.failures import NeedsLogin, flat
 from weft.mcp.launch import make_transport, with_inputs
 from weft.mcp.screen import Screen
 from weft.mcp.shapes import RAW
@@ -100,18 +101,21 @@ class Link:
                     await self._hold(client, close)
             except Exception as error:
                 if self.wants_login:
-                    from weft.mcp.server import NeedsLogin
-
                     raise NeedsLogin("a login is needed") from error
-                if isinstance(error, MCPError) and self.problem:
-                    raise TransportError(self.problem) from error
+                if isinstance(flat(error), MCPError) and self.problem:
+                    raise TransportError(self._why()) from error
                 raise
             finally:
                 self.client = None
         if scope.cancelled_caught and anyio.current_time() >= scope.deadline:
             raise TransportTimeout(f"it was not ready within {limit:g} seconds")
         if not close.is_set():
-            raise TransportError(self.problem or "the connection was lost")
+            raise TransportError(self._why() or "the connection was lost")
+
+    def _why(self) -> str:
+        """What went wrong, with the last words of a program that ended."""
+        said = [line.text for line in self._server.lines if line.level == "stderr" and line.text.strip()]
+        return f"{self.problem}; its last words: {said[-1][:300]}" if self.problem and said else self.problem
 
     def _ended(self, problem: str) -> None:
         self.problem = problem
@@ -298,9 +302,8 @@ class Link:
                 delay = 1.0
             except Exception as error:  # noqa: BLE001 - a server without subscriptions works all the same
                 log.debug("%s: listen: %r", self._server.config.name, error)
-                from weft.mcp.server import flat
-
-                if isinstance(flat(error), MCPError) and cast("MCPError", flat(error)).code == -32601:
+                plain = flat(error)
+                if isinstance(plain, MCPError) and plain.code == -32601:
                     return
             if not self._relisten.is_set():
                 await anyio.sleep(delay)

@@ -28,6 +28,7 @@ from weft.errors import TransportError
 from weft.mcp.asking import address_warnings, web_address
 from weft.mcp.config import OAuthSettings, ServerConfig
 from weft.mcp.dpop import ProofKey
+from weft.mcp.failures import NeedsLogin
 from weft.mcp.tokens import Logins, open_vault
 from weft.mcp.visible import visible
 from weft.schema.content import Json
@@ -206,8 +207,6 @@ class Person:
 
     async def redirect(self, url: str) -> None:
         if not self._server.interactive_login or self._server.options.ask_input is None:
-            from weft.mcp.server import NeedsLogin
-
             self._link.wants_login = True
             raise NeedsLogin("a login is needed")
         self._url = url

@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 import msgspec
@@ -20,6 +20,7 @@ from weft.errors import TransportError, TransportTimeout, WeftError
 from weft.mcp.catalogue import PromptInfo, ResourceInfo, TemplateInfo, ToolInfo
 from weft.mcp.clock import Clock
 from weft.mcp.config import ServerConfig
+from weft.mcp.failures import NeedsLogin, flat
 from weft.mcp.launch import redactor
 from weft.mcp.options import ChangeKind, HostOptions, LogLine
 from weft.mcp.pins import Change, Pins
@@ -38,10 +39,6 @@ RESTARTS = 3
 STEADY = 60.0
 """A connection that held this long clears the count of failures."""
 KEPT_LINES = 500
-
-
-class NeedsLogin(TransportError):
-    """The server wants a login, and nobody has been asked for one yet."""
 
 
 class Server:
@@ -243,14 +240,6 @@ class Server:
         self.config = msgspec.structs.replace(self.config, standing="approved")
         self.error = None
         self.enable()
-
-
-def flat(error: BaseException) -> Exception:
-    """The first plain error of a group: what a person should read."""
-    first: BaseException = error
-    while isinstance(first, BaseExceptionGroup):
-        first = cast("BaseExceptionGroup[BaseException]", first).exceptions[0]
-    return first if isinstance(first, Exception) else RuntimeError(str(first))
 
 
 def _why(config: ServerConfig) -> str | None:
