@@ -50,14 +50,16 @@ def _pieces(arguments: argparse.Namespace) -> "list[Piece]":
     from weft.agent import definitions, skills
     from weft.agent.folders import Where
     from weft.context.assemble import Assembler, PromptOptions
-    from weft.context.port import ALL_SOURCES, Listing, View
+    from weft.context.port import ALL_SOURCES, Listing, SettingSource, View
     from weft.errors import UsageError
 
     cwd = (arguments.cwd or Path.cwd()).absolute()
     if not cwd.is_dir():
         raise UsageError(f"{cwd} is not a folder.")
     given: str | None = arguments.setting_sources
-    sources = tuple(source for source in ALL_SOURCES if given is None or _has(given, source))
+    sources: tuple[SettingSource, ...] = ALL_SOURCES
+    if given is not None:
+        sources = tuple(source for source in ALL_SOURCES if _has(given, source))
     where = Where.of_this_machine(cwd, sources)
     agents = tuple((a.name, a.description) for a in definitions.find(where).values() if a.for_model)
     known = tuple((s.name, s.description) for s in skills.find(where).values() if s.for_model)

@@ -5,15 +5,16 @@ of them has the record's own uuid, so that the next record's parent is the whole
 that we do not know is `Unknown(raw)`; bytes that are not a JSON object raise, and the store leaves them out.
 """
 
+import re
 import uuid as uuids
 from collections.abc import Iterable
-from typing import Final, cast, get_args
+from typing import Final, TypeAlias, cast, get_args
 
 import msgspec
 
 from weft.errors import ProviderErrorKind
 from weft.schema import wire
-from weft.schema.content import Content, Json, Text, Unknown
+from weft.schema.content import Content, Image, Json, Text, Thinking, ToolResult, ToolUse, Unknown
 from weft.schema.messages import Message, Reply, Usage
 from weft.schema.records import (
     AssistantRecord,
@@ -70,7 +71,40 @@ _ORIGIN: Final = frozenset(
 )
 
 
+class _WireResult(msgspec.Struct, tag_field="type", tag="tool_result"):
+    tool_use_id: str
+    content: str | list[Text | Image] | None = None
+    is_error: bool | None = None
+
+
+_Usual: TypeAlias = Text | Thinking | ToolUse | Image | _WireResult
+
+
+class _UsualMessage(msgspec.Struct):
+    """Nearly every message: only blocks that we know, so that one pass over the line is enough."""
+
+    content: str | list[_Usual]
+    id: str = ""
+    model: str = ""
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+    usage: "_WireUsage | None" = None
+    diagnostics: Json | None = None
+
+    def blocks(self) -> Content:
+        if isinstance(self.content, str):
+            return (Text(self.content),) if self.content else ()
+        return tuple(_to_result(block) if isinstance(block, _WireResult) else block for block in self.content)
+
+
+def _to_result(block: _WireResult) -> ToolResult:
+    content = block.content if isinstance(block.content, str) else tuple(block.content or ())
+    return ToolResult(block.tool_use_id, content or ("" if block.content is None else content), bool(block.is_error))
+
+
 class _WireMessage(msgspec.Struct):
+    """A message with anything in it."""
+
     content: msgspec.Raw
     id: str = ""
     model: str = ""
@@ -78,6 +112,9 @@ class _WireMessage(msgspec.Struct):
     stop_sequence: str | None = None
     usage: "_WireUsage | None" = None
     diagnostics: Json | None = None
+
+    def blocks(self) -> Content:
+        return wire.as_blocks(wire.decode_content(self.content))
 
 
 class _ServerTools(msgspec.Struct):
@@ -135,8 +172,7 @@ class _Line(msgspec.Struct, rename="camel"):
         )
 
 
-class _UserLine(_Line, rename="camel", kw_only=True):
-    message: _WireMessage
+class _UserBase(_Line, rename="camel", kw_only=True):
     is_meta: bool | None = None
     is_compact_summary: bool | None = None
     is_visible_in_transcript_only: bool | None = None
@@ -146,13 +182,28 @@ class _UserLine(_Line, rename="camel", kw_only=True):
     permission_mode: str | None = None
 
 
-class _AssistantLine(_Line, rename="camel", kw_only=True):
+class _UserLine(_UserBase, rename="camel", kw_only=True):
     message: _WireMessage
+
+
+class _UsualUser(_UserBase, rename="camel", kw_only=True):
+    message: _UsualMessage
+
+
+class _AssistantBase(_Line, rename="camel", kw_only=True):
     cost: float | None = msgspec.field(default=None, name="costUSD")
     duration_ms: float | None = None
     request_id: str | None = None
     error: str | None = None
     is_api_error_message: bool | None = None
+
+
+class _AssistantLine(_AssistantBase, rename="camel", kw_only=True):
+    message: _WireMessage
+
+
+class _UsualAssistant(_AssistantBase, rename="camel", kw_only=True):
+    message: _UsualMessage
 
 
 class _AttachmentLine(_Line, kw_only=True, rename="camel"):
@@ -167,7 +218,13 @@ class _ProgressLine(_Line, kw_only=True, rename="camel"):
 
 _head: Final = msgspec.json.Decoder(_Head)
 _user: Final = msgspec.json.Decoder(_UserLine)
+_usual_user: Final = msgspec.json.Decoder(_UsualUser)
 _assistant: Final = msgspec.json.Decoder(_AssistantLine)
+_usual_assistant: Final = msgspec.json.Decoder(_UsualAssistant)
+# What our own lines and most of Claude Code's begin with: their kind without reading all of them.
+_BEGINNING: Final = re.compile(
+    rb'\{"parentUuid":(?:null|"[^"\\]*"),"isSidechain":(?:true|false)(?:,"agentId":"[^"\\]*")?,"type":"([a-z]+)"'
+)
 _attachment: Final = msgspec.json.Decoder(_AttachmentLine)
 _progress: Final = msgspec.json.Decoder(_ProgressLine)
 
@@ -181,8 +238,9 @@ def decode_line(line: bytes) -> Record:
     Raises:
         msgspec.DecodeError: not a JSON object: torn, or not ours.
     """
+    found = _BEGINNING.match(line)
     try:
-        kind = _head.decode(line).type
+        kind = found[1].decode() if found else _head.decode(line).type
     except msgspec.ValidationError:
         wire.decode_object(line)
         return Unknown(line)
@@ -199,9 +257,15 @@ class _Strange(Exception):
 def _decode(kind: str, line: bytes) -> Record:
     match kind:
         case "user":
-            return _to_user(_user.decode(line))
+            try:
+                return _to_user(_usual_user.decode(line))
+            except msgspec.ValidationError:
+                return _to_user(_user.decode(line))
         case "assistant":
-            return _to_assistant(_assistant.decode(line))
+            try:
+                return _to_assistant(_usual_assistant.decode(line))
+            except msgspec.ValidationError:
+                return _to_assistant(_assistant.decode(line))
         case "attachment":
             found = _attachment.decode(line)
             return AttachmentRecord(origin=found.origin(), attachment=found.attachment)
@@ -227,10 +291,10 @@ def _decode(kind: str, line: bytes) -> Record:
             return Unknown(line)
 
 
-def _to_user(line: _UserLine) -> UserRecord:
+def _to_user(line: _UserLine | _UsualUser) -> UserRecord:
     return UserRecord(
         origin=line.origin(),
-        message=Message("user", wire.as_blocks(wire.decode_content(line.message.content))),
+        message=Message("user", line.message.blocks()),
         meta=bool(line.is_meta),
         summary=bool(line.is_compact_summary),
         tool_use_result=line.tool_use_result,
@@ -241,7 +305,7 @@ def _to_user(line: _UserLine) -> UserRecord:
     )
 
 
-def _to_assistant(line: _AssistantLine) -> AssistantRecord:
+def _to_assistant(line: _AssistantLine | _UsualAssistant) -> AssistantRecord:
     message = line.message
     error: ProviderErrorKind | None = None
     if line.error is not None or line.is_api_error_message:
@@ -249,7 +313,7 @@ def _to_assistant(line: _AssistantLine) -> AssistantRecord:
     reply = Reply(
         id=message.id,
         model=message.model,
-        content=wire.as_blocks(wire.decode_content(message.content)),
+        content=message.blocks(),
         stop_reason=message.stop_reason,
         stop_sequence=message.stop_sequence,
         usage=message.usage.to_usage() if message.usage else Usage(),

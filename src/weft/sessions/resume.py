@@ -5,6 +5,7 @@ A reply's lines become one message, tool results follow the reply that asked for
 without a result gets one that says so, and roles alternate.
 """
 
+import gc
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -62,11 +63,18 @@ def load(store: SessionStore, session_id: str, cwd: Path | None, *, until: str |
     Raises:
         SessionError: no such session, or no such record in it.
     """
-    if until is None and isinstance(store, ReadsRecent):
-        recent = store.recent(session_id, cwd)
-        if not _points_back(recent):
-            return rebuild(session_id, recent)
-    return rebuild(session_id, store.load(session_id, cwd), until=until)
+    # Thousands of objects are made and none is garbage: the collector would walk them again and again.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        if until is None and isinstance(store, ReadsRecent):
+            recent = store.recent(session_id, cwd)
+            if not _points_back(recent):
+                return rebuild(session_id, recent)
+        return rebuild(session_id, store.load(session_id, cwd), until=until)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _points_back(records: Iterable[Record]) -> bool:
@@ -278,9 +286,10 @@ def _title(marks: Sequence[MarkRecord]) -> str:
 
 
 def _mode(chain: Sequence[ChainRecord], marks: Sequence[MarkRecord]) -> Mode | None:
-    names = [str(mark.data.get("mode", "")) for mark in reversed(marks) if mark.kind == "mode"]
-    names += [record.permission_mode or "" for record in reversed(chain) if isinstance(record, UserRecord)]
-    return next((mode for name in names for mode in MODES if mode == name), None)
+    said = (str(mark.data.get("mode", "")) for mark in reversed(marks) if mark.kind == "mode")
+    noted = (r.permission_mode for r in reversed(chain) if isinstance(r, UserRecord) and r.permission_mode)
+    name = next(said, None) or next(noted, None)
+    return next((mode for mode in MODES if mode == name), None)
 
 
 class _WireTodo(msgspec.Struct, rename="camel"):
