@@ -21,8 +21,11 @@ _STRING: Final = rb'"\s*:\s*("(?:[^"\\]|\\.)*")'
 _CWD: Final = re.compile(rb'"cwd' + _STRING)
 _BRANCH: Final = re.compile(rb'"gitBranch' + _STRING)
 _TIME: Final = re.compile(rb'"timestamp' + _STRING)
-_TITLES: Final = tuple(re.compile(b'"' + name + _STRING) for name in (b"customTitle", b"aiTitle", b"summary"))
-_TITLE_KEYS: Final = (b'"customTitle"', b'"aiTitle"', b'"summary"')
+_TITLES: Final = (
+    (b'"customTitle"', re.compile(b'"customTitle' + _STRING)),
+    (b'"aiTitle"', re.compile(b'"aiTitle' + _STRING)),
+    (b'"type":"summary"', re.compile(rb'"type":"summary"[^\n]*?"summary' + _STRING)),
+)
 _LAST: Final = re.compile(rb'"lastPrompt' + _STRING)
 _COMMAND: Final = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _ARGUMENTS: Final = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
@@ -106,7 +109,7 @@ def summarise(session_id: str, path: str, stat: os.stat_result, source: str) -> 
 
 
 def _title(data: bytes) -> str:
-    for pattern, key in zip(_TITLES, _TITLE_KEYS, strict=True):
+    for key, pattern in _TITLES:
         if key in data and (title := _last_of(pattern, data)):
             return title
     return ""
