@@ -110,6 +110,14 @@ def builtin_tools() -> tuple[AnyTool, ...]:
     return tuple(_lazy(entry) for entry in entries)
 
 
+def built_in(names: Sequence[str] | None = None) -> tuple[AnyTool, ...]:
+    """These tools, by name or alias; the whole set when None. A name that is not ours is somebody else's."""
+    if names is None:
+        return builtin_tools()
+    wanted = set(names)
+    return tuple(tool for tool in builtin_tools() if wanted & {tool.name, *tool.aliases})
+
+
 def find(tools: Sequence[AnyTool], name: str) -> AnyTool | None:
     """By name, else by alias."""
     by_name = next((tool for tool in tools if tool.name == name), None)
