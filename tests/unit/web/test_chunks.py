@@ -24,8 +24,8 @@ TABLE: list[tuple[e.AgentEvent, tuple[s.StreamChunk, ...]]] = [
     (
         e.TurnEnded(turn_id="1", reason="error", error="x", error_kind="authentication_failed"),
         (
-            s.ErrorChunk(message="No key.", kind="authentication_failed"),
-            s.TurnEnd(id="1", reason="error", error="No key."),
+            s.ErrorChunk(message="x", kind="authentication_failed"),
+            s.TurnEnd(id="1", reason="error", error="x"),
         ),
     ),
     (
