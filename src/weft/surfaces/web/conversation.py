@@ -84,7 +84,7 @@ class Conversation:
     @property
     def used(self) -> bool:
         """Whether anything was said in it."""
-        return bool(self.title) or self.live
+        return bool(self.title)
 
     @property
     def running(self) -> bool:
@@ -148,14 +148,18 @@ class Conversation:
         Raises:
             ConnectionLost: the agent has not taken the last ones.
         """
-        if self._life is None:
-            self._lost = False
-            self._life = anyio.CancelScope()
-            group.start_soon(self._live)
+        self.wake(group)
         try:
             self._send.send_nowait(command)
         except anyio.WouldBlock:
             raise ConnectionLost("The agent does not take any more messages") from None
+
+    def wake(self, group: anyio.abc.TaskGroup) -> None:
+        """Starts the agent, if it is not there."""
+        if self._life is None:
+            self._lost = False
+            self._life = anyio.CancelScope()
+            group.start_soon(self._live)
 
     async def answer(self, request_id: str, command: c.Answer, word: str) -> bool:
         """Gives the answer, if it is the first one. Tells whether it was."""
@@ -260,7 +264,7 @@ class Conversation:
             self._changed()
 
     def _title_from(self, event: e.PromptAdded) -> None:
-        text = " ".join(text_of(event.content).split())
+        text = " ".join(text_of(event.content).replace("`", "").split())
         self.title = text[:80]
         self._changed()
 

@@ -118,6 +118,9 @@ class Desk:
                 await self._choose(message, conversation)
             case m.SendMessage():
                 await self._send(message, conversation)
+            case m.WakeAgent():
+                if not conversation.live and await self._unavailable(conversation.opening.agent) is None:
+                    conversation.wake(hub.group)
             case m.CancelCurrent(drop_queue=drop):
                 if conversation.live:
                     await conversation.send(c.Cancel(drop_queue=drop), hub.group)
@@ -174,7 +177,6 @@ class Desk:
         return ErrorChunk(message=state.detail or f"{state.title or agent} is not there", kind="agent", hint=state.hint)
 
     async def _choose(self, message: m.ChoiceMessage, conversation: Conversation) -> None:
-        live = conversation.live
         match message:
             case m.SetMode(mode=mode):
                 await self._set(conversation, c.SetMode(mode), mode=mode)
@@ -184,13 +186,15 @@ class Desk:
             case m.SetModel(model=model):
                 await self._set(conversation, c.SetModel(model), model=model)
             case m.SetAgent(agent=agent):
-                if live or conversation.used:
+                if conversation.used:
                     raise UsageError("Another agent needs a new conversation")
+                conversation.stop()
                 conversation.pretend(agent=agent, model=None)
                 self._hub.changed()
             case m.SetWorkspaceFolder(folder=folder):
-                if live or conversation.used:
+                if conversation.used:
                     raise UsageError("Another folder needs a new conversation")
+                conversation.stop()
                 if folder not in self._hub.folders.roots:
                     raise UsageError("This folder is not part of the workspace")
                 others = tuple(root for root in self._hub.folders.roots if root != folder)

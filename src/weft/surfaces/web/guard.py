@@ -104,14 +104,16 @@ class Guard:
         if value is None and not self._known(headers):
             await _refuse(scope, send, 401, "This link was used already. Run `weft web` again for a new one.")
             return
-        answer: list[tuple[bytes, bytes]] = [*HEADERS, (b"location", b"/")]
+        answer: list[tuple[bytes, bytes]] = [*HEADERS]
         if value is not None:
             cookie = f"{self._cookie}={value}; Path=/; HttpOnly; SameSite=Strict"
             answer.append((b"set-cookie", cookie.encode()))
         # A redirect would be part of a navigation that began elsewhere (a terminal, a mail), and a browser does not
         # send a Strict cookie along with that. A page that goes on by itself is a navigation of our own.
-        body = b'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><title>Weft</title>'
-        answer = [pair for pair in answer if pair[0] != b"location"]
+        body = (
+            b'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/">'
+            b'<link rel="icon" href="data:,"><title>Weft</title>'
+        )
         answer += [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": answer})
         await send({"type": "http.response.body", "body": body})

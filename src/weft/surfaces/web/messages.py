@@ -3,9 +3,9 @@
     seed 001   ready recheckCli pickFiles listWorkspaceFiles readFiles openFile sendMessage toolApproval
                questionAnswer planApproval cancelCurrent newConversation switchConversation deleteConversation
                clearConversation setMode setThink setModel setWorkspaceFolder
-    ours       inputAnswer editQueued renameConversation forkConversation searchConversations olderMessages
-               rewind exportConversation compact stopTask serverAction setAgent getPanel setSetting removeRule
-               addFolder newLink
+    ours       wakeAgent inputAnswer editQueued renameConversation forkConversation searchConversations
+               olderMessages rewind exportConversation compact stopTask serverAction setAgent getPanel
+               setSetting removeRule addFolder newLink
 
 Messages about a conversation name it; an answer counts only for a request that is open in that conversation.
 """
@@ -105,6 +105,10 @@ class InputAnswer(InConversation, frozen=True, tag="inputAnswer"):
     request_id: str
     action: Literal["accept", "decline", "cancel"]
     content: Json | None = None
+
+
+class WakeAgent(InConversation, frozen=True, tag="wakeAgent"):
+    """The person begins to write: the agent is started, so that its commands and models are known."""
 
 
 class CancelCurrent(InConversation, frozen=True, tag="cancelCurrent"):
@@ -248,6 +252,7 @@ ConversationMessage: TypeAlias = (
     AnswerMessage
     | ChoiceMessage
     | SendMessage
+    | WakeAgent
     | CancelCurrent
     | SwitchConversation
     | DeleteConversation

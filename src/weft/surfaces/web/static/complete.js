@@ -1,0 +1,110 @@
+// Completion while a message is written: `/` commands, `@` files and subagents, `#` tools.
+
+import { fill, h, icon } from "./dom.js";
+import { t } from "./i18n.js";
+
+/** Attaches to a textarea. `info()` is the session's; `files(query)` searches the workspace. */
+export class Completion {
+  constructor(area, { info, files, wake }) {
+    this.area = area;
+    this.info = info;
+    this.files = files;
+    this.wake = wake;
+    this.list = h("div.completion", { role: "listbox", id: "completion", hidden: true });
+    this.items = [];
+    this.at = 0;
+    this.asked = 0;
+    area.setAttribute("aria-autocomplete", "list");
+    area.setAttribute("aria-controls", "completion");
+    area.addEventListener("input", () => this.look());
+    area.addEventListener("blur", () => setTimeout(() => this.hide(), 150));
+  }
+
+  get open() {
+    return !this.list.hidden;
+  }
+
+  hide() {
+    this.list.hidden = true;
+    this.area.removeAttribute("aria-activedescendant");
+  }
+
+  word() {
+    const before = this.area.value.slice(0, this.area.selectionStart);
+    const found = before.match(/(^|\s)([/@#])([^\s]*)$/);
+    if (!found) return null;
+    const [, , sign, query] = found;
+    if (sign === "/" && before.trim() !== `/${query}`) return null;
+    return { sign, query, start: before.length - query.length - 1 };
+  }
+
+  async look() {
+    const word = this.word();
+    if (!word) return this.hide();
+    const turn = ++this.asked;
+    this.wake();
+    const found = await this.find(word);
+    if (turn !== this.asked || !this.word()) return;
+    this.items = found;
+    this.at = 0;
+    this.draw();
+  }
+
+  async find({ sign, query }) {
+    const info = this.info() ?? {};
+    const fits = (text) => text.toLowerCase().includes(query.toLowerCase());
+    const begins = (a, b) => Number(b.name.toLowerCase().startsWith(query.toLowerCase())) - Number(a.name.toLowerCase().startsWith(query.toLowerCase()));
+    if (sign === "/") {
+      return (info.commands ?? []).filter((command) => [command.name, ...(command.aliases ?? [])].some(fits)).sort(begins).slice(0, 40)
+        .map((command) => ({ name: `/${command.name}`, text: command.description, hint: command.argument_hint, icon: "bolt" }));
+    }
+    if (sign === "#") {
+      return (info.tools ?? []).filter(fits).slice(0, 40).map((name) => ({ name: `#${name}`, icon: "tool" }));
+    }
+    const agents = (info.agents ?? []).filter((name) => query && fits(name)).map((name) => ({ name: `@${name}`, text: t("subagent"), icon: "robot" }));
+    const files = (await this.files(query).catch(() => [])).map((path) => ({ name: `@${path}`, icon: path.endsWith("/") ? "folder" : "file" }));
+    return [...agents, ...files].slice(0, 40);
+  }
+
+  draw() {
+    if (!this.items.length) return this.hide();
+    fill(this.list, this.items.map((item, at) =>
+      h(`div.completion-item${at === this.at ? ".on" : ""}`, { role: "option", id: `completion-${at}`, "aria-selected": String(at === this.at),
+        onpointerdown: (event) => { event.preventDefault(); this.accept(at); } },
+        icon(item.icon), h("span.completion-name", {}, item.name, item.hint ? h("em", {}, ` ${item.hint}`) : null), item.text ? h("small", {}, item.text) : null)));
+    this.list.hidden = false;
+    this.area.setAttribute("aria-activedescendant", `completion-${this.at}`);
+    this.list.children[this.at]?.scrollIntoView({ block: "nearest" });
+  }
+
+  accept(at = this.at) {
+    const word = this.word();
+    const item = this.items[at];
+    if (!word || !item) return this.hide();
+    const end = this.area.selectionStart;
+    const again = item.name.endsWith("/");
+    const text = item.name + (again ? "" : " ");
+    this.area.setRangeText(text, word.start, end, "end");
+    this.area.dispatchEvent(new Event("input", { bubbles: true }));
+    if (!again) this.hide();
+  }
+
+  /** True when the key was for the list. */
+  key(event) {
+    if (!this.open) return false;
+    const word = this.word();
+    if (event.key === "Enter" && word && this.items[this.at]?.name === word.sign + word.query) {
+      this.hide();
+      return false;
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) this.at = (this.at + step + this.items.length) % this.items.length;
+    else if (event.key === "Enter" || event.key === "Tab") this.accept();
+    else if (event.key === "Escape") this.hide();
+    else return false;
+    if (step) this.draw();
+    event.preventDefault();
+    event.stopPropagation();
+    return true;
+  }
+}
