@@ -242,6 +242,7 @@ class Ground:
             emit=self.channel.put,
             provider=self.provider,
             window=lambda: self.facts(self.state.model).context_window,
+            gate=self.gate,
         )
 
     def begin_again(self, session_id: str) -> None:

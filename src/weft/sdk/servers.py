@@ -11,9 +11,10 @@ from weft.agent.asks import Asks
 from weft.agent.options import SessionOptions
 from weft.agent.state import State
 from weft.errors import ToolError, UsageError, WeftError
+from weft.permissions.port import Gate
 from weft.schema.commands import ServerCommand
 from weft.schema.content import Content, Json, Text
-from weft.schema.events import AgentEvent, CommandInfo, Notice, ServerInfo
+from weft.schema.events import AgentEvent, CommandInfo, Notice, RuleSuggestion, ServerInfo
 from weft.schema.messages import Request, SystemPart
 from weft.schema.stream import StreamDone, StreamFailed
 from weft.settings import Settings
@@ -88,6 +89,7 @@ def open_servers(
     provider: Callable[[], "Provider"],
     window: Callable[[], int] = lambda: 0,
     apps: bool = False,
+    gate: Gate | None = None,
 ) -> "Servers | None":
     """The session's servers; None when there are none. Problems with files become notices."""
     configs, problems = find_configs(options, settings, env, home)
@@ -95,7 +97,7 @@ def open_servers(
         emit(Notice(text=problem, level="warning", tag="mcp"))
     if not configs:
         return None
-    return Servers(options, configs, env, home, asks, state, emit, provider, window, apps)
+    return Servers(options, configs, env, home, asks, state, emit, provider, window, apps, gate)
 
 
 class Servers:
@@ -113,6 +115,7 @@ class Servers:
         provider: Callable[[], "Provider"],
         window: Callable[[], int],
         apps: bool,
+        gate: Gate | None,
     ) -> None:
         from weft.mcp.host import Host
         from weft.mcp.options import HostOptions
@@ -123,6 +126,9 @@ class Servers:
         self._emit = emit
         self._provider = provider
         self._told: set[tuple[str, str]] = set()
+        self._gate = gate
+        self._cwd = options.cwd
+        self._env = env
         can_ask = "input" in asks.kinds
         self.host: Host = Host(
             configs,
@@ -144,6 +150,7 @@ class Servers:
         budget = int(window() * DEFERRED_ABOVE)
         self.tools: Callable[[], Iterable[AnyTool]] = McpTools(self.host, budget=budget or 20_000)
         self._wait = _seconds(env.get("WEFT_MCP_WAIT")) or 0.0
+        self._ask_again(self.host.voided())
 
     # --- what the session shows and tells
 
@@ -163,6 +170,7 @@ class Servers:
 
     def _changed(self, kind: str, server: str) -> None:
         if kind == "changes":
+            self._drop_rules(self.host.voided())
             for change in self.host.changes():
                 key = (change.server, f"{change.kind} {change.name} {change.difference}")
                 if key not in self._told:
@@ -172,6 +180,29 @@ class Servers:
                     self._emit(Notice(text=text, level="warning", tag="mcp_changed"))
         if kind in ("state", "tools", "prompts", "resources", "changes"):
             self._state.changed("servers")
+
+    def _ask_again(self, names: Sequence[str]) -> None:
+        """An "always allow" that was given to another definition does not count: an ask rule stands before it."""
+        if self._gate is not None and names:
+            self._gate.add_rules(tuple(RuleSuggestion(name, "session", "ask") for name in names))
+
+    def _drop_rules(self, names: Sequence[str]) -> None:
+        """Takes the allow rules of changed tools out of the person's files, and asks again from now on."""
+        from weft.permissions.writing import rules_file
+        from weft.settings.layers import as_list, as_object
+        from weft.settings.write import edit_file
+
+        self._ask_again(names)
+
+        def change(data: Json) -> None:
+            permissions = dict(as_object(data.get("permissions")))
+            permissions["allow"] = [rule for rule in as_list(permissions.get("allow")) if rule not in names]
+            data["permissions"] = permissions
+
+        for destination in ("user", "local"):
+            path = rules_file(destination, str(self._cwd), self._env)
+            if path is not None and path.is_file() and any(name in path.read_text() for name in names):
+                edit_file(path, change)
 
     async def command(self, command: ServerCommand) -> None:
         """
