@@ -1,17 +1,19 @@
 """Which model, at which server, with whose key: from what was asked for, the settings and the environment."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import msgspec
 
 from weft.errors import ProviderError, SettingsError, UsageError
 from weft.providers.catalogue import Catalogue, ModelFacts, catalogue
-from weft.providers.discover import LocalServer, discover
 from weft.providers.port import Provider
 from weft.providers.retry import RetryingProvider, RetryPolicy
 from weft.schema.content import Json
 from weft.transports.http import HttpLimits
+
+if TYPE_CHECKING:
+    from weft.providers.discover import LocalServer
 
 _OPENROUTER: Final = "https://openrouter.ai/api/v1"
 _LOCAL: Final = ("ollama", "lmstudio", "llamacpp", "vllm", "gpt4all")
@@ -20,7 +22,7 @@ NO_MODEL_HINT: Final = (
     "or start a local model server such as Ollama. `weft demo` needs none of them."
 )
 
-Discover = Callable[[], Awaitable[Sequence[LocalServer]]]
+Discover = Callable[[], Awaitable["Sequence[LocalServer]"]]
 Helper = Callable[[str], Awaitable[str]]
 
 
@@ -66,7 +68,7 @@ async def resolve(
         UsageError: the wish or the settings cannot be met; the hint says what can.
         ProviderError: there is no key and no local server.
     """
-    search = _Search(settings or {}, env, find_local or (lambda: discover(env)), helper or _run_helper)
+    search = _Search(settings or {}, env, find_local or (lambda: _discover(env)), helper or _run_helper)
     endpoint, model = await search.find(wanted)
     known = search.known
     provider = RetryingProvider(
@@ -224,7 +226,7 @@ class _Search:
         named = self._env.get("OPENAI_MODEL")
         if named:
             return named
-        from weft.providers.discover import Place
+        from weft.providers.discover import Place, discover
 
         found = await discover(where=[Place(endpoint.name, endpoint.base_url.removesuffix("/v1"))], limit=5.0)
         if found and len(found[0].models) == 1:
@@ -274,7 +276,7 @@ class _Search:
             name="openrouter", dialect="openai", base_url=_OPENROUTER, key=key, key_source="OPENROUTER_API_KEY"
         )
 
-    def _local(self, server: LocalServer) -> Endpoint:
+    def _local(self, server: "LocalServer") -> Endpoint:
         known = {
             m.id: {"context_window": m.context_window, "tools": m.tools, "images": m.images} for m in server.models
         }
@@ -333,7 +335,7 @@ def _providers(settings: Json) -> dict[str, _Entry]:
     return found
 
 
-def _best(server: LocalServer) -> str:
+def _best(server: "LocalServer") -> str:
     """One that is loaded, one that can use tools, else the first."""
     ranked = sorted(server.models, key=lambda model: (model.loaded is not True, model.tools is False))
     return ranked[0].id
@@ -346,6 +348,12 @@ def _is_loopback(url: str) -> bool:
         return urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
     except ValueError:
         return False
+
+
+async def _discover(env: Mapping[str, str]) -> "Sequence[LocalServer]":
+    from weft.providers.discover import discover  # only for those without a key
+
+    return await discover(env)
 
 
 async def _run_helper(command: str) -> str:

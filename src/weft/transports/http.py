@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 client: h11 for heads, anyio for sockets.
+"""A small HTTP/1.1 client on anyio's sockets. It is part of every start, so it imports next to nothing.
 
 One connection for each origin is kept for the next request. Answers stream: nothing is read from the socket before it
 is asked for, so a slow reader slows the server. Every wait has a limit; leaving early closes the socket.
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import SplitResult, urlsplit
 
 import anyio
-import h11
 import msgspec
 
 from weft import __version__
-from weft.errors import RemoteProtocolError, TransportError, TransportTimeout
+from weft.errors import LocalProtocolError, RemoteProtocolError, TransportError, TransportTimeout
 from weft.protocols.http_body import Body, ChunkedBody, LengthBody, OpenBody
+from weft.protocols.http_head import Head, HeadDecoder, content_length, encode_head
 from weft.transports.http_proxy import Proxy, proxy_for
 
 if TYPE_CHECKING:
@@ -52,18 +52,16 @@ class _Connection:
 
 
 class HttpResponse:
-    """The head of an answer, and its body as it comes. `headers` have lower-case names; the last of a name counts."""
+    """The head of an answer, and its body as it comes. `headers` have lower-case names."""
 
-    def __init__(
-        self, client: "HttpClient", connection: _Connection, head: h11.Response, body: Body, rest: bytes
-    ) -> None:
-        self.status = head.status_code
-        self.headers: dict[str, str] = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+    def __init__(self, client: "HttpClient", connection: _Connection, head: Head, body: Body, rest: bytes) -> None:
+        self.status = head.status
+        self.headers = head.headers
         self._client = client
         self._connection: _Connection | None = connection
         self._body = body
         self._rest = rest
-        closes = "close" in self.headers.get("connection", "").lower() or head.http_version != b"1.1"
+        closes = "close" in self.headers.get("connection", "").lower() or head.minor != 1
         self._may_keep = not closes and not isinstance(body, OpenBody)
 
     async def receive(self) -> bytes:
@@ -203,12 +201,11 @@ class HttpClient:
         self, connection: _Connection, method: str, parts: SplitResult, headers: Mapping[str, str], body: bytes
     ) -> HttpResponse:
         try:
-            machine = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD)
-            await self._send(connection, _head(machine, method, self._target(parts), parts.netloc, headers, body), body)
-            head = await self._receive_head(connection, machine)
-            rest, _ = machine.trailing_data
-            return HttpResponse(self, connection, head, _body_of(method, head), rest)
-        except (h11.LocalProtocolError, h11.RemoteProtocolError) as error:
+            await self._send(connection, _head(method, self._target(parts), parts.netloc, headers, body), body)
+            decoder = HeadDecoder(max_size=_MAX_HEAD)
+            head = await self._receive_head(connection, decoder)
+            return HttpResponse(self, connection, head, _body_of(method, head), decoder.rest)
+        except RemoteProtocolError as error:
             await connection.close()
             raise TransportError(f"{connection.origin} does not speak HTTP as expected: {error}") from None
         except BaseException:
@@ -234,15 +231,13 @@ class HttpClient:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
             raise TransportError(f"the connection to {connection.origin} broke: {_reason(error)}") from None
 
-    async def _receive_head(self, connection: _Connection, machine: h11.Connection) -> h11.Response:
+    async def _receive_head(self, connection: _Connection, decoder: HeadDecoder) -> Head:
         try:
             with anyio.fail_after(self.limits.first_byte):
                 while True:
-                    event = machine.next_event()
-                    if event is h11.NEED_DATA:
-                        machine.receive_data(await connection.stream.receive(_READ))
-                    elif isinstance(event, h11.Response):
-                        return event
+                    head = decoder.feed(await connection.stream.receive(_READ))
+                    if head is not None:
+                        return head
         except TimeoutError:
             raise TransportTimeout(f"{connection.origin} gave no answer for {self.limits.first_byte:g} s") from None
         except anyio.EndOfStream:
@@ -294,29 +289,24 @@ def _split(url: str) -> SplitResult:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2])
 
 
-def _head(
-    machine: h11.Connection, method: str, target: str, host: str, headers: Mapping[str, str], body: bytes
-) -> bytes:
+def _head(method: str, target: str, host: str, headers: Mapping[str, str], body: bytes) -> bytes:
     given = {name.lower(): value for name, value in headers.items()}
     fields = {"host": host, "user-agent": USER_AGENT, "accept": "*/*", **given}
     if body or method in ("POST", "PUT", "PATCH"):
         fields["content-length"] = str(len(body))
     try:
-        request = h11.Request(method=method, target=target, headers=list(fields.items()))
-    except UnicodeError:
-        raise TransportError("a header has a character that HTTP does not allow") from None
-    return machine.send(request) or b""
+        return encode_head(method, target, fields)
+    except LocalProtocolError as error:
+        raise TransportError(str(error)) from None
 
 
-def _body_of(method: str, head: h11.Response) -> Body:
-    fields = dict(head.headers)
-    if method == "HEAD" or head.status_code in (204, 304):
+def _body_of(method: str, head: Head) -> Body:
+    if method == "HEAD" or head.status in (204, 304):
         return LengthBody(0)
-    if b"chunked" in fields.get(b"transfer-encoding", b"").lower():
+    if "chunked" in head.headers.get("transfer-encoding", "").lower():
         return ChunkedBody()
-    if b"content-length" in fields:
-        return LengthBody(int(fields[b"content-length"]))
-    return OpenBody()
+    length = content_length(head)
+    return OpenBody() if length is None else LengthBody(length)
 
 
 def _reason(error: BaseException) -> str:

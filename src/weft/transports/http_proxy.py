@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-import h11
 import msgspec
 
-from weft.errors import TransportError
+from weft.errors import RemoteProtocolError, TransportError
+from weft.protocols.http_head import HeadDecoder, encode_head
 
 if TYPE_CHECKING:
     from anyio.abc import ByteStream
@@ -31,26 +31,21 @@ class Proxy(msgspec.Struct, frozen=True):
             TransportError: the proxy refuses.
         """
         name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        headers = [("host", name)]
+        headers = {"host": name}
         if self.authorization:
-            headers.append(("proxy-authorization", self.authorization))
-        machine = h11.Connection(h11.CLIENT)
-        request = h11.Request(method="CONNECT", target=name, headers=headers)
-        await stream.send((machine.send(request) or b"") + (machine.send(h11.EndOfMessage()) or b""))
-        while True:
-            try:
-                event = machine.next_event()
-            except h11.RemoteProtocolError as error:
-                raise TransportError(f"the proxy {self.host}:{self.port} does not speak HTTP: {error}") from None
-            if event is h11.NEED_DATA:
-                machine.receive_data(await stream.receive())
-            elif isinstance(event, h11.Response):
-                if 200 <= event.status_code < 300:
-                    return
-                raise TransportError(
-                    f"the proxy {self.host}:{self.port} refused to connect to {name}: {event.status_code}",
-                    hint="Check HTTPS_PROXY and NO_PROXY.",
-                )
+            headers["proxy-authorization"] = self.authorization
+        await stream.send(encode_head("CONNECT", name, headers))
+        decoder = HeadDecoder(max_size=65536)
+        try:
+            while (head := decoder.feed(await stream.receive())) is None:
+                pass
+        except RemoteProtocolError as error:
+            raise TransportError(f"the proxy {self.host}:{self.port} does not speak HTTP: {error}") from None
+        if not 200 <= head.status < 300:
+            raise TransportError(
+                f"the proxy {self.host}:{self.port} refused to connect to {name}: {head.status}",
+                hint="Check HTTPS_PROXY and NO_PROXY.",
+            )
 
 
 def proxy_for(scheme: str, host: str, env: Mapping[str, str]) -> Proxy | None:
