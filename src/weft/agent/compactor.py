@@ -88,6 +88,8 @@ class Compactor:
                 history.replace(lean)
                 return self._done(history, trigger, before, "Old tool results were left out.", started)
         parts = compaction.split(history.messages, window=window)
+        if trigger == "manual" and not parts.old:
+            parts = compaction.split(history.messages, window=window, everything=True)
         summary = await self._summary(request, parts, instructions, window)
         done = compaction.apply(summary, parts, todos=self._state.todos, window=window)
         scribe = history.scribe

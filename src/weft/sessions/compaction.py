@@ -85,10 +85,11 @@ def drop_old_results(history: Sequence[Message], *, keep: int = _KEEP_RESULTS) -
 # --- the cut ------------------------------------------------------------------------------------------------
 
 
-def split(history: Sequence[Message], *, window: int) -> Split:
+def split(history: Sequence[Message], *, window: int, everything: bool = False) -> Split:
     """Cuts before a turn or a step, so that what is kept fits a quarter of the window. What the model must answer
-    next is always kept; when that alone is too long, its results are shortened."""
-    at = _cut(history, max(window // 4, 1_000))
+    next is always kept; when that alone is too long, its results are shortened. With `everything` nothing is kept:
+    between turns there is nothing to answer."""
+    at = len(history) if everything else _cut(history, max(window // 4, 1_000))
     old, kept = tuple(history[:at]), tuple(history[at:])
     return Split(
         first=_first(old or kept, max(window // 6, 500)),

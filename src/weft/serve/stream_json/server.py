@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio.abc import TaskGroup, TaskStatus
 
 from weft.agent.session import Session
 from weft.errors import TransportError, UsageError, WeftError
@@ -87,18 +87,13 @@ class StreamServer:
         Raises:
             RemoteProtocolError: a line that cannot be understood; callers leave with 1.
         """
-        try:
-            async with anyio.create_task_group() as group:
-                self._group = group
-                await self._read()
-                self._close_input()
-                if self._session is not None and not self._failed:
-                    await self._finish(self._session)
-                group.cancel_scope.cancel()
-        finally:
-            if self._session is not None:
-                with anyio.CancelScope(shield=True):
-                    await self._session.__aexit__(None, None, None)
+        async with anyio.create_task_group() as group:
+            self._group = group
+            await self._read()
+            self._close_input()
+            if self._session is not None and not self._failed:
+                await self._finish(self._session)
+            group.cancel_scope.cancel()
         return self.exit_code
 
     async def _read(self) -> None:
@@ -141,10 +136,14 @@ class StreamServer:
         async with self._opening:
             if self._session is None:
                 session = await self._opener(initialize or {}, self.ask)
-                await session.__aenter__()
-                self._session = session
-                self._group.start_soon(self._pump, session)
+                self._session = await self._group.start(self._own, session)
             return self._session
+
+    async def _own(self, session: Session, *, task_status: TaskStatus[Session]) -> None:
+        """The one task that enters the session, reads its events and leaves it."""
+        async with session:
+            task_status.started(session)
+            await self._pump(session)
 
     async def _prompt(self, line: UserLine) -> None:
         try:
