@@ -144,11 +144,13 @@ class Session:
         self.stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        await self.stack.__aenter__()
-        for resource in self._resources:
-            await self.stack.enter_async_context(resource)
-        self.group = await self.stack.enter_async_context(anyio.create_task_group())
-        self.channel.put(SessionStarted(info=self.state.info(), resumed=self._resumed))
+        started = SessionStarted(info=self.state.info(), resumed=self._resumed)
+        async with AsyncExitStack() as stack:
+            for resource in self._resources:
+                await stack.enter_async_context(resource)
+            self.group = await stack.enter_async_context(anyio.create_task_group())
+            self.stack = stack.pop_all()
+        self.channel.put(started)
         for note in self._notes:
             self.channel.put(note)
         for event in self._replay() if self._replay is not None else []:

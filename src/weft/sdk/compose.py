@@ -24,6 +24,7 @@ from weft.connect.local import LocalConnection
 from weft.connect.port import Connection
 from weft.context.port import ALL_SOURCES, SettingSource
 from weft.hooks.port import Hooks
+from weft.hooks.silent import NoHooks
 from weft.paths import weft_home
 from weft.permissions.gate import RuleGate, open_gate
 from weft.providers.catalogue import Catalogue, catalogue
@@ -106,16 +107,9 @@ class Ground:
     # --- the ground -------------------------------------------------------------------------------------------
 
     def _settings(self) -> Settings:
-        from weft.permissions.trust import is_trusted
-
-        options = self.options
-        settings = load_settings(
-            options.cwd,
-            sources=options.setting_sources if not options.bare else (),
-            flag=options.settings,
-            trusted=options.trust or is_trusted(options.cwd, self.env),
-            env=self.env,
-        )
+        settings = self._load(trusted=self.options.trust)
+        if settings.withheld and self._trusted():
+            settings = self._load(trusted=True)
         self.notes += [str(problem) for problem in settings.problems]
         if settings.withheld:
             self.notes.append(
@@ -123,6 +117,16 @@ class Ground:
                 "Run weft trust here, or pass --trust."
             )
         return settings
+
+    def _load(self, *, trusted: bool) -> Settings:
+        options = self.options
+        return load_settings(options.cwd, sources=self.sources, flag=options.settings, trusted=trusted, env=self.env)
+
+    def _trusted(self) -> bool:
+        """Asked only where a project has something that wants trust."""
+        from weft.permissions.trust import is_trusted
+
+        return is_trusted(self.options.cwd, self.env)
 
     def _conversation(self) -> Conversation:
         store = self.overrides.store
@@ -204,6 +208,8 @@ class Ground:
         return servers
 
     def _hooks(self) -> Hooks:
+        if not self.settings.section("hooks") and not self.options.hooks:
+            return NoHooks()
         from weft.hooks.runner import open_hooks
 
         return open_hooks(self.settings, self.options.hooks, emit=self.channel.put, env=self.env)

@@ -1,17 +1,21 @@
 """Back to before a message: files from their checkpoints, the conversation from its log."""
 
+from typing import TYPE_CHECKING
+
 from weft.agent.history import History
 from weft.errors import SessionError, UsageError
 from weft.schema.content import Json
 from weft.sessions.port import SessionStore
 from weft.sessions.rewind import rewind
-from weft.tools.checkpoints import Checkpoints
+
+if TYPE_CHECKING:
+    from weft.tools.checkpoints import Checkpoints
 
 
 class Rewinder:
     """Implements the control's `Rewinds`."""
 
-    def __init__(self, store: SessionStore, session_id: str, checkpoints: Checkpoints | None) -> None:
+    def __init__(self, store: SessionStore, session_id: str, checkpoints: "Checkpoints | None") -> None:
         self._store = store
         self._session_id = session_id
         self._checkpoints = checkpoints

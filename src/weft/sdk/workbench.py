@@ -106,9 +106,12 @@ class Workbench:
         return self.ground.overrides.tools
 
     def _built_in(self) -> Iterable[AnyTool]:
-        from weft.tools.registry import built_in
+        from weft.tools.registry import builtin_tools
 
-        return built_in(self.ground.options.tools)
+        wanted = self.ground.options.tools
+        if wanted is None:
+            return builtin_tools()
+        return [tool for tool in builtin_tools() if {tool.name, *tool.aliases} & set(wanted)]
 
     def _server_tools(self) -> Iterable[AnyTool]:
         if self.ground.inline is not None:

@@ -43,8 +43,6 @@ def to_stream_event(event: StreamEvent) -> Json | None:
         case MessageDelta(stop_reason=reason, stop_sequence=sequence, usage=usage):
             stop: Json = {"stop_reason": reason, "stop_sequence": sequence}
             return {"type": "message_delta", "delta": stop, "usage": usage_fields(usage)}
-        case StreamDone():
-            return {"type": "message_stop"}
-        case Ping() | Retry() | StreamFailed():
+        case StreamDone() | Ping() | Retry() | StreamFailed():
             return None
     assert_never(event)

@@ -142,7 +142,10 @@ class Translator:
         messages: list[Json] = []
         if before is not None and before.mode != event.info.mode:
             messages.append(self._message("system", "status", status=None, permissionMode=event.info.mode))
-        if before is not None and before.title != event.info.title:
+        if before is not None and before.session_id != event.info.session_id:
+            reset = self._message("conversation_reset", new_conversation_id=event.info.session_id, trigger="clear")
+            messages.append({**reset, "timestamp": self._now()})
+        elif before is not None and before.title != event.info.title:
             messages.append(self._message("system", "session_title_changed", title=event.info.title))
         return messages
 
@@ -241,6 +244,9 @@ class Translator:
             return [self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, **extra)]
         if event.aborted:
             return [self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, aborted=True)]
+        if self._partial and event.parent is None and not event.replay:
+            stop: Json = {"type": "message_stop"}
+            return [self._message("stream_event", event=stop, parent_tool_use_id=None, api_message_id=reply.id)]
         return []
 
     def _tool_ended(self, event: ToolEnded) -> list[Json]:
