@@ -39,6 +39,16 @@ class Asks:
         self._open: dict[str, _Pending] = {}
         self._count = 0
 
+    def tap(self, watcher: Callable[[AgentEvent], None]) -> None:
+        """Shows every question and its end to somebody else too, who may answer."""
+        emit = self._emit
+
+        def both(event: AgentEvent) -> None:
+            emit(event)
+            watcher(event)
+
+        self._emit = both
+
     def next_id(self) -> str:
         self._count += 1
         return f"ask_{self._count}"

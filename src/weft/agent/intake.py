@@ -90,8 +90,8 @@ class Intake:
             return found
         if typed.startswith("/") and (taken := await self._command(typed.strip(), before)) is not None:
             return taken
-        reminders = await self._attached(typed)
-        return Taken(content=(*before, last), reminders=reminders)
+        reminders = await self._attached(f"{typed}\n{self.desk.pointed_at()}")
+        return Taken(content=(*before, last), reminders=(*self.desk.looked_at(), *reminders))
 
     async def _special(self, text: str) -> Taken | None:
         if not self._shortcuts or not text:

@@ -85,6 +85,10 @@ async def _no_pieces() -> Sequence[Piece]:
     return ()
 
 
+async def _no_editor(arguments: str) -> str:
+    return "Editors can be attached where somebody is there to look at them."
+
+
 async def _no_checks() -> str:
     return "Run `weft doctor` in a terminal: it says what was found, what is missing and what to do."
 
@@ -108,6 +112,12 @@ class Desk(msgspec.Struct, kw_only=True):
     """Runs a command of a command file through the gate; its output, or why not."""
     may_read: Callable[[Path], bool] = lambda path: True
     servers: ServerPrompts = NoServers()
+    ide: Callable[[str], Awaitable[str]] = _no_editor
+    """The `/ide` command."""
+    looked_at: Callable[[], Content] = lambda: ()
+    """What the person looks at in an attached editor, once per change."""
+    pointed_at: Callable[[], str] = lambda: ""
+    """What they pointed at there since the last prompt, as they would have typed it."""
     home: Path | None = None
 
 

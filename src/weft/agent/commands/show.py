@@ -34,6 +34,10 @@ def _time(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
+async def _ide(arguments: str, desk: Desk) -> Taken:
+    return Taken(local=await desk.ide(arguments))
+
+
 async def _context(arguments: str, desk: Desk) -> Taken:
     fill = desk.fill()
     rows: list[str] = []

@@ -97,7 +97,7 @@ class IdeWorkspace:
     def take_context(self) -> str | None:
         """What the person looks at, for the next prompt: once per change, nothing of hidden files."""
         selection = self.link.selection if self.link is not None and self.share else None
-        if selection is None or selection == self._told or self._hides(selection.path):
+        if selection is None or selection == self._told or self.is_hidden(selection.path):
             return None
         self._told = selection
         return selection_note(selection)
@@ -105,7 +105,7 @@ class IdeWorkspace:
     def take_mentions(self) -> tuple[Mention, ...]:
         """Mentions that nobody was told of yet, oldest first; hidden files are left out."""
         taken, self._mentions = self._mentions, []
-        return tuple(mention for mention in taken if not self._hides(mention.path))
+        return tuple(mention for mention in taken if not self.is_hidden(mention.path))
 
     async def propose_edit(self, path: Path, text: str) -> Decision:
         """Shows a change in the editor and waits for the person, for as long as it takes; nothing is written.
@@ -178,7 +178,8 @@ class IdeWorkspace:
         except WorkspaceError as error:
             _log.debug("%s: %s", name, error)
 
-    def _hides(self, path: str) -> bool:
+    def is_hidden(self, path: str) -> bool:
+        """Whether a rule keeps this file from the model."""
         return self._hidden(path) or self._hidden(_real(path))
 
 
