@@ -78,3 +78,6 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A person types: `!command` and `#note` count."""
     checkpoints: bool = True
     attach_ide: bool = False
+    """Attach to the one editor that has this folder open, now or when it appears."""
+    may_attach_ide: bool = False
+    """A person sits here: `/ide` works, and an editor's own terminal attaches to it."""

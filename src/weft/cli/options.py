@@ -55,6 +55,7 @@ def to_options(arguments: Arguments, *, asks: frozenset[AskKind] = frozenset()) 
         strict_mcp=arguments.strict_mcp_config,
         plugin_dirs=tuple(Path(folder).expanduser() for folder in arguments.plugin_dir),
         attach_ide=arguments.ide,
+        may_attach_ide=not arguments.print and arguments.input_format == "text",
     )
 
 

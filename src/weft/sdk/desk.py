@@ -25,7 +25,7 @@ def make_desk(ground: "Ground", bench: "Workbench", control: SessionControl) -> 
     def rules() -> list[str]:
         return [f"{rule.behavior} {rule.text} ({rule.scope})" for rule in ground.gate.rules]
 
-    return Desk(
+    desk = Desk(
         info=ground.state.info,
         ledger=lambda: bench.ledger.state,
         todos=lambda: ground.state.todos,
@@ -39,3 +39,8 @@ def make_desk(ground: "Ground", bench: "Workbench", control: SessionControl) -> 
         servers=bench.servers or NoServers(),
         home=ground.home,
     )
+    if bench.editor is not None:
+        desk.ide = bench.editor.command
+        desk.looked_at = bench.editor.context
+        desk.pointed_at = bench.editor.mentions
+    return desk

@@ -1,6 +1,7 @@
 """The working half of a session: workspace, tools, threads, subagents, intake."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ from weft.workspace.local import LocalWorkspace
 from weft.workspace.port import Workspace
 
 if TYPE_CHECKING:
+    from weft.agent.editor import EditorSeat
     from weft.sdk.compose import Ground
 
 
@@ -42,13 +44,15 @@ class Workbench:
     def __init__(self, ground: "Ground") -> None:
         self.ground = ground
         self.emit = ground.channel.put
+        self.editor: EditorSeat | None = None
         self.workspace = self._workspace()
         self.files = FileStateStore()
         self.tasks = BackgroundTasks(
             self.workspace, self._task_folder(), on_change=self._task_changed, env=ground.settings.env()
         )
         self.servers = ground.servers()
-        self.box = ToolBox((self._own_tools, self._built_in, self._server_tools), offered=self._offered)
+        sources = (self._own_tools, self._built_in, self._server_tools, self._editor_tools)
+        self.box = ToolBox(sources, offered=self._offered)
         resumed, options = ground.conversation.resumed, ground.options
         self.ledger = Ledger(ground.price, resumed.ledger if resumed is not None else None)
         self.limits = Limits(self.ledger, max_turns=options.max_turns, max_budget=options.max_budget)
@@ -76,7 +80,28 @@ class Workbench:
             return ground.overrides.workspace
         local = LocalWorkspace((ground.options.cwd, *ground.options.directories), env=ground.env)
         wrap = ground.overrides.wrap_workspace
-        return wrap(local) if wrap is not None else local
+        if wrap is not None:
+            return wrap(local)
+        options = ground.options
+        return self._seat(local) if options.may_attach_ide or (options.attach_ide and options.asks) else local
+
+    def _seat(self, inner: Workspace) -> Workspace:
+        """Room for an editor in front of the workspace, whether one is attached or not."""
+        from weft.agent.editor import EditorSeat
+        from weft.workspace.ide.workspace import IdeWorkspace
+
+        ground = self.ground
+        work = IdeWorkspace(inner, hidden=lambda path: ground.gate.hides("Read", {"file_path": path}))
+        self.editor = EditorSeat(
+            work,
+            cwd=ground.options.cwd,
+            env=ground.env,
+            auto=ground.options.attach_ide or ground.settings.values.get("autoConnectIde") is True,
+            emit=self.emit,
+            answer=ground.asks.answer,
+        )
+        ground.asks.tap(self.editor.see)
+        return work
 
     # --- tools --------------------------------------------------------------------------------------------------
 
@@ -123,6 +148,9 @@ class Workbench:
                 from weft.tools.tool_search import ToolSearch
 
                 yield ToolSearch(lambda: self.box.deferred(), self.box.reveal)
+
+    def _editor_tools(self) -> Iterable[AnyTool]:
+        return self.editor.tools() if self.editor is not None else ()
 
     def _server_infos(self) -> tuple[ServerInfo, ...]:
         inline = self.ground.inline.infos() if self.ground.inline is not None else ()
@@ -351,6 +379,10 @@ class Workbench:
             pieces=self.pieces,
         )
 
+    def _resources(self) -> tuple[AbstractAsyncContextManager[object], ...]:
+        servers = (self.servers.host,) if self.servers is not None else ()
+        return (self.tasks, *servers, *((self.editor,) if self.editor is not None else ()))
+
     def session(self) -> Session:
         ground = self.ground
         resumed = ground.conversation.resumed
@@ -376,7 +408,7 @@ class Workbench:
             resumed=resumed is not None,
             replay=(lambda: to_events(resumed.records)) if resumed is not None and ground.options.replay else None,
             opening=self._opening if not ground.options.bare else None,
-            resources=(self.tasks, self.servers.host) if self.servers is not None else (self.tasks,),
+            resources=self._resources(),
             background=self._background,
             notes=tuple(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
         )

@@ -117,6 +117,7 @@ COMMANDS = (
     Builtin(name="memory", description="the memory files in force", run=_memory),
     Builtin(name="agents", description="the agents that work can be given to", run=_agents),
     Builtin(name="skills", description="the skills that are known", run=_skills),
+    Builtin(name="ide", description="the editors that can be attached, and which one is", hint="[number]", run=_ide),
     Builtin(name="mcp", description="the MCP servers and their state", run=_mcp),
     Builtin(name="hooks", description="the hooks that are set", run=_hooks),
     Builtin(name="todos", description="the list of what is left", run=_todos),
