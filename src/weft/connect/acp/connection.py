@@ -82,11 +82,11 @@ class AcpConnection:
                 await self._open()
         except (TransportError, RpcError, TimeoutError, msgspec.MsgspecError) as error:
             failure = self._lost(error)
-            await self._stack.aclose()
+            await self.__aexit__(None, None, None)
             raise failure from error
         except BaseException as error:
             with anyio.CancelScope(shield=True):
-                await self._stack.__aexit__(type(error), error, error.__traceback__)
+                await self.__aexit__(type(error), error, error.__traceback__)
             raise
         self._tasks.start_soon(self._turns)
         return self
