@@ -1,14 +1,16 @@
 """How fast a model's answer is read: 5 MB of text, and a tool input of 2 MB in pieces of 20 characters.
 
-    python bench/stream.py [--quick] [--json]
+    python bench/stream.py [--quick] [--json] [--peers]
 
 The fake server is another process, so that the CPU seconds are the client's alone. Each size is run at 1x, 2x and 4x:
 linear time shows as the same rate. `provider` is the whole path of `weft -p`: HTTP, events, deltas, retries, the fold
-to a reply, and a partial tool input asked for after every piece.
+to a reply, and a partial tool input asked for after every piece. `--peers` also runs whole processes, `weft -p` and
+Claude Code, one after the other: their rate is the size over the CPU that it costs more than a reply of 100 characters.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,7 @@ from weft.schema.stream import BlockDelta, StreamDone
 REQUEST = Request("claude-sonnet-4-5", (Message("user", (Text("go"),)),))
 LINE = 'The quick brown fox jumps over the lazy dog, says "hello" — and runs on.\n'
 PIECE = 20
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def script(kind: str, size: int) -> list[object]:
@@ -84,10 +87,58 @@ def measure(kind: str, size: int, times: int) -> dict[str, float]:
     return {"size": size, "deltas": deltas, "cpu": best[0], "wall": best[1], "rate": size / 1e6 / best[0]}
 
 
+def process(command: list[str], kind: str, size: int) -> float:
+    """CPU seconds of a whole process that gets one answer of `size` characters."""
+    with server(kind, size) as url, tempfile.TemporaryDirectory() as home:
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": home,
+            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_API_KEY": "sk-fake",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "IS_SANDBOX": "1",
+        }
+        with open(os.devnull, "r+b") as nothing:
+            child = subprocess.Popen(
+                command, env=env, cwd=home, stdin=nothing, stdout=nothing, stderr=subprocess.DEVNULL
+            )
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise SystemExit(f"{command[0]} failed with {child.returncode}")
+    return used.ru_utime + used.ru_stime
+
+
+def peers(scale: int) -> None:
+    """Interleaved, so that a busy machine is unjust to nobody."""
+    claude = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "peers.py"), "path", "claude"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    commands = {
+        "weft -p": [sys.executable, "-m", "weft", "-p", "go", "--output-format", "json"],
+        "claude -p": [claude, "-p", "go", "--output-format", "json"],
+    }
+    size = 5_000_000 // scale
+    small: dict[str, float] = {}
+    large: dict[str, float] = {}
+    for _ in range(2):
+        for name, command in commands.items():
+            small[name] = min(small.get(name, 1e9), process(command, "text", 100))
+            large[name] = min(large.get(name, 1e9), process(command, "text", size))
+    print(f"\n{'process':12}{'MB':>8}{'CPU s':>9}{'of 100 B':>10}{'MB/s CPU':>10}")
+    for name in commands:
+        rate = size / 1e6 / max(1e-9, large[name] - small[name])
+        print(f"{name:12}{size / 1e6:8.2f}{large[name]:9.2f}{small[name]:10.2f}{rate:10.2f}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes, once")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    parser.add_argument("--peers", action="store_true", help="whole processes too: weft -p and Claude Code")
     arguments = parser.parse_args()
     scale, times = (10, 1) if arguments.quick else (1, 2)
     rows: dict[str, list[dict[str, float]]] = {}
@@ -106,7 +157,9 @@ def main() -> int:
                 f"{kind:12}{row['size'] / 1e6:8.2f}{row['deltas']:10.0f}{row['cpu']:9.2f}{row['wall']:9.2f}"
                 f"{row['rate']:10.2f}{growth:>9}"
             )
-    print("Linear is a growth of x2.00 for each doubling. Claude Code 2.1.325 reads 1 to 1.6 MB/s here.")
+    print("Linear is a growth of x2.00 for each doubling.")
+    if arguments.peers:
+        peers(scale)
     return 0
 
 

@@ -81,6 +81,7 @@ class SettingsFile(msgspec.Struct, rename="camel", omit_defaults=True):
     small_model: str = ""
     provider: str = ""
     providers: Annotated[Json, Meta(description="Endpoints and models of your own, by name.")] = {}
+    models: Annotated[Json, Meta(description="Models by id: contextWindow, maxOutput, prices, aliases, thinking.")] = {}
     api_key_helper: Annotated[str, Meta(description="A command that prints an API key.")] = ""
     mcp_servers: Annotated[Json, Meta(description="MCP servers by name.")] = {}
     enable_all_project_mcp_servers: bool = False
