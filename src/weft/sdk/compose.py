@@ -162,7 +162,7 @@ class Ground:
     async def _resolve(self, wanted: str | None) -> "Chosen":
         """The model, and who answers for it."""
         if self.overrides.provider is not None:
-            known = catalogue()
+            known = catalogue().extended(self.settings.values.get("models"))
             name = known.resolve(wanted, self.env) if wanted else self.overrides.provider.name
             return Chosen(provider=self.overrides.provider, model=name, key_source="none", catalogue=known)
         from weft.providers.resolve import resolve

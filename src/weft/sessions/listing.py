@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from weft import paths
-from weft.schema.content import ToolResult
+from weft.schema.content import Text, ToolResult
 from weft.schema.records import UserRecord
 from weft.sessions import codec
 from weft.sessions.port import SessionSummary
@@ -27,6 +27,7 @@ _TITLES: Final = (
     (b'"type":"summary"', re.compile(rb'"type":"summary"[^\n]*?"summary' + _STRING)),
 )
 _LAST: Final = re.compile(rb'"lastPrompt' + _STRING)
+_NOT_TYPED: Final = ("<system-reminder>", "<attached ", "<pasted ", "<ide_")
 _COMMAND: Final = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _ARGUMENTS: Final = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 
@@ -149,16 +150,15 @@ def is_prompt(record: UserRecord) -> bool:
 
 
 def prompt_text(record: UserRecord) -> str:
-    """What the person typed: a slash command as typed, without the marks around it; reminders left out."""
-    text = record.message.text
-    name = _COMMAND.search(text)
-    if name:
-        arguments = _ARGUMENTS.search(text)
+    """What the person typed: a slash command as typed, without the marks around it; what was attached left out."""
+    texts = [block.text for block in record.message.content if isinstance(block, Text)]
+    name = next((found for text in texts if (found := _COMMAND.search(text))), None)
+    if name is not None:
+        arguments = _ARGUMENTS.search(name.string)
         return f"{name[1]} {arguments[1] if arguments else ''}".strip()
-    blocks = [part for part in text.split("\n") if part]
-    if blocks and blocks[0].startswith("<system-reminder>"):
-        text = text.rpartition("</system-reminder>")[2]
-    return text.strip()
+    typed = [text for text in texts if not text.startswith(_NOT_TYPED)]
+    text = "\n".join(typed or texts)
+    return (text.rpartition("</system-reminder>")[2] or text).strip() if not typed else text.strip()
 
 
 def _first_of(pattern: re.Pattern[bytes], data: bytes) -> str:

@@ -50,8 +50,16 @@ def rewind(records: Sequence[Record], message_id: str, session_id: str = "") -> 
     chain = chain_of(records)
     for index, record in enumerate(chain):
         if isinstance(record, UserRecord) and message_id in (record.origin.uuid, record.prompt_id):
-            kept: Sequence[ChainRecord] = chain[:index]
+            kept = _without_notes(chain[:index])
             tip = kept[-1].origin.uuid if kept else None
             mark = MarkRecord(kind="rewind", session_id=session_id, data={"leafUuid": tip, "messageId": message_id})
             return Rewound(history=to_history(kept), tip=tip, mark=mark, prompt=prompt_text(record))
     raise SessionError(f"There is no message {message_id} to go back to.", hint="`/rewind` lists the messages.")
+
+
+def _without_notes(chain: Sequence[ChainRecord]) -> Sequence[ChainRecord]:
+    """What was told in front of the message goes with it."""
+    end = len(chain)
+    while end and isinstance(note := chain[end - 1], UserRecord) and note.meta and not note.summary:
+        end -= 1
+    return chain[:end]

@@ -54,9 +54,9 @@ class Conversation:
 
 
 @pytest.mark.parametrize("size", [400, 6_000])
-def test_after_300_turns_every_instruction_of_the_first_is_still_sent(size: int) -> None:
+def test_after_many_turns_every_instruction_of_the_first_is_still_sent(size: int) -> None:
     talk = Conversation()
-    for number in range(300):
+    for number in range(120):
         one = _turn(number, size)
         if number == 0:
             one[0] = _user("<system-reminder>\nmemory words\n</system-reminder>", "Rules:\n" + "\n".join(INSTRUCTIONS))
@@ -72,7 +72,7 @@ def test_after_300_turns_every_instruction_of_the_first_is_still_sent(size: int)
         assert all(instruction in text for instruction in INSTRUCTIONS)
         assert compaction.estimate(sent) < WINDOW
     last = encode(talk.sent[-1]).decode()
-    assert "finish part 300" in last and "part 299" in last and "memory words" in last
+    assert "finish part 300" in last and "part 119" in last and "memory words" in last
     assert last.count("<summary>") == 1 and last.count("<first-request>") == 1
 
 

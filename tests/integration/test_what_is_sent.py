@@ -1,0 +1,129 @@
+"""What the model is really sent: memory, commands, mentions, compaction, resumed history."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.driving import ended, session, turn
+from tests.property.test_session_log import check_valid
+from weft.schema.content import ToolUse
+from weft.schema.events import AgentEvent, Compacted, PromptAdded
+from weft.schema.messages import Request, Usage
+from weft.schema.wire import encode
+from weft.sessions import compaction, tokens
+from weft.sessions.store import FileStore
+from weft.testing.scripted import Cue, Line, ScriptedProvider, call, say
+
+SMALL = json.dumps({"models": {"small": {"contextWindow": 20000, "maxOutput": 2000}}})
+RULES = ("Always answer in French.", "Never touch vendor/.", "Use tabs.", "Run make check at the end.")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "CLAUDE.md").write_text("memory of the project", encoding="utf-8")
+    (folder / "sub" / "AGENTS.md").write_text("memory of the folder below", encoding="utf-8")
+    (folder / "sub" / "a.py").write_text("x = 1\n", encoding="utf-8")
+    return folder
+
+
+def _body(request: Request) -> str:
+    return encode(request.messages).decode()
+
+
+async def test_memory_is_sent_once_and_two_turns_share_every_byte_before_the_new_message(project: Path) -> None:
+    async with session(project, ["one", "two", "three"]) as (connection, provider):
+        for text in ("first", "second", "third"):
+            await turn(connection, text)
+    first, second, third = provider.requests
+    assert _body(third).count("memory of the project") == 1
+    assert encode(first.system) == encode(second.system) == encode(third.system)
+    assert second.messages[: len(first.messages)] == first.messages
+    assert third.messages[: len(second.messages)] == second.messages
+
+
+async def test_the_memory_of_a_folder_below_follows_a_read_there(project: Path) -> None:
+    script = [call("Read", file_path=str(project / "sub" / "a.py")), "done"]
+    async with session(project, script) as (connection, provider):
+        await turn(connection, "read it")
+    assert "memory of the folder below" not in _body(provider.requests[0])
+    assert "memory of the folder below" in _body(provider.requests[1])
+
+
+async def test_a_command_file_and_a_mention_reach_the_model_as_they_should(project: Path) -> None:
+    commands = project / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "fix.md").write_text("---\ndescription: d\n---\nFix $0 with care, see @sub/a.py", encoding="utf-8")
+    async with session(project, ["ok"]) as (connection, provider):
+        events = await turn(connection, "/fix it")
+    body = _body(provider.requests[0])
+    assert "<command-name>/fix</command-name>" in body and "Fix it with care" in body and "x = 1" in body
+    shown = [event for event in events if isinstance(event, PromptAdded)]
+    assert len(shown) == 1 and "memory of the project" not in str(shown[0].content)
+
+
+async def test_a_local_command_asks_no_model(project: Path) -> None:
+    async with session(project, []) as (connection, provider):
+        end = ended(await turn(connection, "/status"))
+    assert end.reason == "local_command" and str(project) in end.text and provider.requests == []
+
+
+async def test_a_session_goes_on_in_another_process_with_the_same_bytes(project: Path) -> None:
+    script = [[say("I look."), call("Read", id="t1", file_path=str(project / "sub" / "a.py"))], "done"]
+    async with session(project, script) as (connection, provider):
+        await turn(connection, "read it")
+    before = provider.requests[-1].messages
+    async with session(project, ["again"], continue_latest=True) as (connection, provider):
+        await turn(connection, "and?")
+    sent = provider.requests[0].messages
+    assert encode(sent[: len(before)]) == encode(before)
+    assert [message.text for message in sent[len(before) :]] == ["done", "and?"]
+    (row,) = FileStore(Path.home() / ".weft").list(project)
+    assert (row.first_prompt, row.last_prompt) == ("read it", "and?")
+
+
+class Worker:
+    """A model that works through a long job: a tool call and an answer for each prompt. It counts as a provider
+    does, and when it is asked for a summary it writes one that forgets everything."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = str(file)
+        self.summaries = 0
+        self._number = 0
+
+    def __call__(self, request: Request) -> Cue:
+        size = tokens.of_messages(request.messages)
+        usage = Usage(input_tokens=size, output_tokens=50)
+        if compaction.ASK[:60] in request.messages[-1].text:
+            self.summaries += 1
+            return Line((say("Work was done and goes on."),), usage)
+        self._number += 1
+        if self._number % 2:
+            use = ToolUse(f"t{self._number}", "Read", {"file_path": self._file})
+            return Line((say("I read. " * 20), use), usage)
+        return Line((say(f"Step {self._number} is done. " * 20),), usage)
+
+
+async def test_after_300_turns_with_a_small_window_the_first_turn_is_still_honoured(project: Path) -> None:
+    file = project / "sub" / "big.txt"
+    file.write_text("some line of text\n" * 150, encoding="utf-8")
+    worker = Worker(file)
+    provider = ScriptedProvider([worker], cycle=True, chunk=4000)
+    seen: list[AgentEvent] = []
+    async with session(project, provider, model="small", settings=SMALL) as (connection, _):
+        await turn(connection, "Rules for all of this:\n" + "\n".join(RULES))
+        for number in range(300):
+            seen += [e for e in await turn(connection, f"Now part {number}.") if isinstance(e, Compacted)]
+    assert worker.summaries >= 3
+    assert not [event for event in seen if isinstance(event, Compacted) and event.state == "failed"]
+    for request in provider.requests:
+        check_valid(request.messages)
+        assert tokens.of_messages(request.messages) < 20_000
+    for request in provider.requests[::11]:
+        body = _body(request)
+        assert all(rule in body for rule in RULES)
+        assert "memory of the project" in body
+    last = _body(provider.requests[-1])
+    assert all(rule in last for rule in RULES) and "Now part 299." in last and "Now part 1." in last
