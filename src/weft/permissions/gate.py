@@ -37,6 +37,7 @@ from weft.permissions.paths import (
 from weft.permissions.port import Call, Decision
 from weft.permissions.rules import BEHAVIORS, Behavior, Rule
 from weft.permissions.suggest import suggestions_for
+from weft.permissions.trust import accept_file, unseen
 from weft.permissions.writing import write_rules
 from weft.schema.content import Json
 from weft.schema.events import Mode, RuleSuggestion
@@ -119,7 +120,9 @@ class RuleGate:
         self.rules += tuple(made)
         self._index()
         if self._persist:
-            write_rules(rules, self.cwd, self.env)
+            before = unseen(self.cwd, self.env)
+            for path in write_rules(rules, self.cwd, self.env):
+                accept_file(self.cwd, path, self.env, before=before)
 
     def add_directories(self, directories: tuple[str, ...]) -> None:
         for folder in directories:

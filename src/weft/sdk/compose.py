@@ -212,7 +212,14 @@ class Ground:
             return NoHooks()
         from weft.hooks.runner import open_hooks
 
-        return open_hooks(self.settings, self.options.hooks, emit=self.channel.put, env=self.env)
+        return open_hooks(
+            self.settings,
+            self.options.hooks,
+            emit=self.channel.put,
+            env=self.env,
+            cwd=str(self.options.cwd),
+            ask_host=self.overrides.ask_host,
+        )
 
     # --- what the workbench asks for ----------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ _HARMLESS = frozenset(
         "autoCompact",
         "autoCompactEnabled",
         "cleanupPeriodDays",
-        "disableAllHooks",
         "includeCoAuthoredBy",
         "language",
         "spinnerTipsEnabled",
@@ -43,8 +42,8 @@ def harmless(data: Json) -> tuple[Json, list[str]]:
 
 
 def never_from_a_project(data: Json) -> Json:
-    """A project's settings without what no project may decide, trusted or not: switching all questions off, and
-    variables that steer Weft itself or load code into every program."""
+    """A project's settings without what no project may decide, trusted or not: switching all questions, the
+    person's own hooks or the sandbox off, and variables that steer Weft itself or load code into every program."""
     result = dict(data)
     permissions = as_object(data.get("permissions"))
     if "defaultMode" in permissions and permissions["defaultMode"] not in _MODES_A_PROJECT_MAY_SET:
@@ -52,6 +51,7 @@ def never_from_a_project(data: Json) -> Json:
     env = as_object(data.get("env"))
     if env:
         result["env"] = {name: value for name, value in env.items() if not is_own_variable(name)}
+    result.pop("disableAllHooks", None)
     sandbox = as_object(data.get("sandbox"))
     if sandbox.get("enabled") is False:
         result["sandbox"] = {key: value for key, value in sandbox.items() if key != "enabled"}
