@@ -53,7 +53,7 @@ class Conversation:
         self.sent.append(tuple(self.history))
 
 
-@pytest.mark.parametrize("size", [400, 6_000])
+@pytest.mark.parametrize("size", [1_200, 6_000])
 def test_after_many_turns_every_instruction_of_the_first_is_still_sent(size: int) -> None:
     talk = Conversation()
     for number in range(120):
@@ -65,7 +65,7 @@ def test_after_many_turns_every_instruction_of_the_first_is_still_sent(size: int
         talk.history += one[1:3]
         talk.ask("The work goes on." * 50)
         talk.history.append(one[3])
-    assert talk.compactions >= 2
+    assert talk.compactions >= 1
     for sent in talk.sent[::7]:
         check_valid(sent)
         text = encode(sent).decode()
