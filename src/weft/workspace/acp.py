@@ -24,7 +24,8 @@ OUTPUT_LIMIT = 2**20
 class AcpWorkspace:
     """`call` asks the editor. A file that is not text on disk never goes through it: ACP has text only.
 
-    `existing_only` asks for files that are on disk only: one client answers an error as if it were the content.
+    `doubtful` is for clients that announce files also when they have switched them off, and answer an error as if it
+    were the content: only what is on disk is read through them, and nothing is written before a read has worked.
     `sandboxed` says that the inner workspace has a sandbox.
     """
 
@@ -35,7 +36,7 @@ class AcpWorkspace:
         session_id: str,
         capabilities: s.ClientCapabilities,
         *,
-        existing_only: bool = False,
+        doubtful: bool = False,
         sandboxed: bool = False,
         on_terminal: Callable[[str, str], Awaitable[None]] | None = None,
     ) -> None:
@@ -45,7 +46,8 @@ class AcpWorkspace:
         self._reads = capabilities.fs.read_text_file
         self._writes = capabilities.fs.write_text_file
         self._terminals = capabilities.terminal
-        self._existing_only = existing_only
+        self._doubtful = doubtful
+        self._proven = not doubtful
         self._sandboxed = sandboxed
         self._on_terminal = on_terminal
 
@@ -57,13 +59,15 @@ class AcpWorkspace:
         if not self._reads:
             return await self._inner.read(path)
         stat = await self._inner.stat(path)
-        if stat is None and self._existing_only:
+        if stat is None and self._doubtful:
             raise WorkspaceError(f"There is no file {path}.")
         if stat is not None and (stat.kind != "file" or await self._is_binary(path)):
             return await self._inner.read(path)
         try:
             raw = await self._call("fs/read_text_file", s.ReadFile(session_id=self._session_id, path=str(path)))
-            return msgspec.json.decode(raw, type=s.FileText).content.encode()
+            data = msgspec.json.decode(raw, type=s.FileText).content.encode()
+            self._proven = True
+            return data
         except RpcError as error:
             if _NOT_OFFERED.search(error.message):
                 self._reads = self._writes = False
@@ -91,7 +95,7 @@ class AcpWorkspace:
             content = data.decode()
         except UnicodeDecodeError:
             content = None
-        if not self._writes or content is None:
+        if not self._writes or not self._proven or content is None:
             await self._inner.write(path, data)
             return
         request = s.WriteFile(session_id=self._session_id, path=str(path), content=content)

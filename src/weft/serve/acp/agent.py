@@ -246,7 +246,7 @@ class AcpAgent:
             self._peer.call,
             session_id,
             self._capabilities,
-            existing_only=self.iflow,
+            doubtful=self.iflow,
             sandboxed=sandboxed,
             on_terminal=on_terminal,
         )

@@ -3,6 +3,7 @@
 A tool's content is replaced by each update, so the output so far is kept (the end of it, when it is long).
 """
 
+import os
 import re
 
 import msgspec
@@ -178,7 +179,7 @@ class Voice:
             kind=event.kind,
             status="in_progress" if event.state == "running" else "pending",
             raw_input=use.input,
-            locations=_locations(event.locations) or None,
+            locations=_locations(event.locations, self.info.cwd) or None,
         )
         if self.audience.iflow:
             return iflow.dressed(update, use.name, use.input, self._agents.of(event.parent))
@@ -261,11 +262,13 @@ def _diff(view: DiffView) -> DiffContent:
     return DiffContent(path=view.path, old_text=view.before, new_text=view.after or "")
 
 
-def _locations(places: tuple[str, ...]) -> tuple[Location, ...]:
+def _locations(places: tuple[str, ...], cwd: str) -> tuple[Location, ...]:
+    """ACP wants absolute paths; a line may follow."""
     out: list[Location] = []
     for place in places:
         found = _LINE.match(place)
-        out.append(Location(path=found.group(1), line=int(found.group(2))) if found else Location(path=place))
+        path = os.path.join(cwd, found.group(1) if found else place)
+        out.append(Location(path=path, line=int(found.group(2)) if found else None))
     return tuple(out)
 
 
