@@ -62,6 +62,7 @@ def main(argv: list[str]) -> int:
     setup()
     what, rest = argv[0], argv[1:]
     env = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "VIRTUAL_ENV": str(VENV)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     if what == "setup":
         return 0
     if what == "test":

@@ -40,12 +40,12 @@ async def _run(arguments: Arguments, text: str) -> int:
     from weft.cli.options import to_options
     from weft.cli.signals import run_interruptible
     from weft.schema.commands import Prompt
-    from weft.sdk.compose import connect
+    from weft.sdk.compose import open_connection
     from weft.serve import print as printing
     from weft.serve.stream_json.init import translator
 
     form = cast(printing.Format, arguments.output_format)
-    connection = connect(to_options(arguments), agent=arguments.agent)
+    connection = await open_connection(to_options(arguments))
     printer = printing.Printer(
         form,
         translator=translator(

@@ -62,9 +62,39 @@ class Overrides(msgspec.Struct, kw_only=True):
     env: dict[str, str] | None = None
 
 
-def connect(options: SessionOptions, overrides: Overrides | None = None, *, agent: str | None = None) -> Connection:
+def connect(options: SessionOptions, overrides: Overrides | None = None) -> LocalConnection:
     """Our own agent in this process, behind the port that every surface knows."""
     return LocalConnection(lambda: build(options, overrides or Overrides()))
+
+
+async def open_connection(options: SessionOptions, overrides: Overrides | None = None) -> Connection:
+    """The agent that `options.agent` names: one of the person's own definitions, which is our agent with other words,
+    or another agent of this machine (a name that Weft knows, a command line, the address of a socket).
+
+    Raises:
+        UsageError: nothing can be made of the name.
+        ConnectionLost: the agent is known and not on this machine.
+    """
+    name = options.agent
+    if name is None or name in _own_agents(options):
+        return connect(options, overrides)
+    from weft.connect.agents import AgentRequest, open_agent
+
+    request = AgentRequest(
+        cwd=options.cwd,
+        session_id=options.resume or "",
+        directories=options.directories,
+        mode=options.mode,
+        model=options.model,
+    )
+    return await open_agent(name, request)
+
+
+def _own_agents(options: SessionOptions) -> set[str]:
+    from weft.agent.definitions import find
+
+    where = Where.of_this_machine(options.cwd, setting_sources(options))
+    return {"weft", *find(where, given=options.agents)}
 
 
 async def build(options: SessionOptions, overrides: Overrides) -> Session:

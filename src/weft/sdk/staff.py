@@ -51,7 +51,7 @@ class Staff:
             UsageError: there is no such agent.
         """
         name = self._ground.options.agent or self._ground.settings.text("agent")
-        if not name:
+        if not name or name == "weft":
             return None
         found = self.known.get(name)
         if found is None:

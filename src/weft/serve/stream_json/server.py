@@ -134,15 +134,17 @@ class StreamServer:
 
     async def session(self, initialize: Json | None = None) -> Session:
         async with self._opening:
-            if self._session is None:
+            session = self._session
+            if session is None:
                 session = await self._opener(initialize or {}, self.ask)
-                self._session = await self._group.start(self._own, session)
-            return self._session
+                await self._group.start(self._own, session)
+                self._session = session
+            return session
 
-    async def _own(self, session: Session, *, task_status: TaskStatus[Session]) -> None:
+    async def _own(self, session: Session, *, task_status: TaskStatus[None]) -> None:
         """The one task that enters the session, reads its events and leaves it."""
         async with session:
-            task_status.started(session)
+            task_status.started()
             await self._pump(session)
 
     async def _prompt(self, line: UserLine) -> None:
