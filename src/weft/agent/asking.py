@@ -137,7 +137,7 @@ class Asking:
         return reply
 
     def _failed(self, failed: StreamFailed, request: Request, history: History) -> TurnOver:
-        text = failed.message if failed.hint is None else f"{failed.message} {failed.hint}"
+        text = failed.message if failed.hint is None else f"{failed.message.rstrip('.')}. {failed.hint}"
         reply = Reply(id=f"msg_{new_id()}", model="<synthetic>", content=(Text(text),), stop_reason="stop_sequence")
         uuid = history.note_error(reply, failed.error)
         self._turn.stop_reason = "stop_sequence"

@@ -1,5 +1,6 @@
 """Mending a damaged log: every line that can be read stays, the rest is put aside, the original is kept."""
 
+import os
 from pathlib import Path
 
 from weft.errors import SessionError
@@ -26,8 +27,18 @@ def mend(path: Path) -> str:
         raise SessionError(f"Nothing in {path} can be read.", hint="Move it away; a new conversation is not affected.")
     aside = path.with_suffix(".jsonl.damaged")
     try:
-        files.write_whole(aside, data)
-        files.write_whole(path, b"\n".join(good) + b"\n")
+        _replace(aside, data)
+        _replace(path, b"\n".join(good) + b"\n")
     except OSError as error:
         raise SessionError(f"{path} cannot be mended: {error.strerror}.") from None
     return f"mended: {len(good)} records kept, {bad} damaged lines put aside in {aside.name}"
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """All of it or nothing, whatever happens in between."""
+    new = path.with_name(f"{path.name}.new")
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, path)
