@@ -132,7 +132,7 @@ async def test_a_server_that_answers_with_html_is_named(tmp_path: Path, fresh_ho
     async with FakeAnthropic([web_page()]) as server:
         done = await weft("-p", "hi", cwd=tmp_path, env=environment(server, fresh_home))
         assert done.returncode == 1
-        assert b"HTML" in done.stdout
+        assert b"web page" in done.stdout
         assert b"Traceback" not in done.stderr + done.stdout
 
 
