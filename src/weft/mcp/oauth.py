@@ -19,9 +19,15 @@ from mcp.client.auth.extensions.client_credentials import (
     SignedJWTParameters,
 )
 from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    ProtectedResourceMetadata,
+)
 from mcp.shared.exceptions import MCPDeprecationWarning
-from pydantic import AnyUrl
+from pydantic import AnyUrl, ValidationError
 
 from weft import __version__
 from weft.errors import TransportError
@@ -68,6 +74,31 @@ class Guarded(OAuthClientProvider):
         await super()._initialize()
         if self.context.current_tokens is not None:
             self.context.token_expiry_time = self.logins.expires_at()
+            self._recall()
+
+    def _recall(self) -> None:
+        """Where this login came from. Without that a refresh would go to the resource's own origin, which is not
+        the one that the refresh token belongs to: then the login is over when its token is."""
+        try:
+            self.context.oauth_metadata = OAuthMetadata.model_validate_json(self.logins.extra("metadata"))
+            kept = self.logins.extra("resource")
+            if kept:
+                self.context.protected_resource_metadata = ProtectedResourceMetadata.model_validate_json(kept)
+        except ValidationError:
+            tokens = self.context.current_tokens
+            if tokens is not None:
+                tokens.refresh_token = None
+
+    def _remember(self) -> None:
+        if self.context.oauth_metadata is not None:
+            self.logins.set_extra("metadata", self.context.oauth_metadata.model_dump_json(exclude_none=True))
+        if self.context.protected_resource_metadata is not None:
+            kept = self.context.protected_resource_metadata.model_dump_json(exclude_none=True)
+            self.logins.set_extra("resource", kept)
+
+    async def _handle_token_response(self, response: httpx2.Response) -> None:
+        await super()._handle_token_response(response)
+        self._remember()
 
     async def _perform_authorization(self) -> httpx2.Request:
         self.rounds += 1

@@ -229,7 +229,7 @@ class HostileServer:
         self.text(number, json.dumps(self.ask("roots/list", {}).get("result")))
 
     def tool_slow(self, number: object, given: Message, params: Message) -> None:
-        token = (params.get("_meta") or {}).get("progressToken")
+        token = cast("Message", params.get("_meta") or {}).get("progressToken")
         steps = int(given.get("steps", 3))
         for step in range(steps):
             progress = {"progressToken": token, "progress": step + 1, "total": steps, "message": f"step {step + 1}"}

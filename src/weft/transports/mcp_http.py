@@ -23,6 +23,7 @@ MAX_EVENT = 32 << 20
 CONNECT_LIMIT = 30.0
 READ_LIMIT = 300.0
 
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 AddressKind = Literal["public", "private", "loopback", "forbidden"]
 
 
@@ -30,7 +31,8 @@ def address_kind(address: str) -> AddressKind:
     """What kind of machine an address means. Link-local and the like (a cloud's metadata service) are forbidden."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
-        ip = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else ip)
+        translated = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in NAT64 else None
+        ip = ip.ipv4_mapped or ip.sixtofour or translated or (ip.teredo[1] if ip.teredo else ip)
     if ip.is_loopback:
         return "loopback"
     if ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved:
