@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 import anyio
+import anyio.abc
 
 from weft.errors import TransportError
 from weft.ide.agents import Agent, Tap
@@ -32,6 +33,7 @@ DEBOUNCE = 0.05
 LONGEST_WAIT = 4
 """A selection that never rests is told every so many debounce times."""
 KEEP_ALIVE = 30.0
+SECOND_GREETING = 1.0
 
 
 class IdeServer:
@@ -65,6 +67,7 @@ class IdeServer:
         self._selection: Selection | None = None
         self.subprotocols: tuple[str, ...] = (SUBPROTOCOL,)
         self._stack = AsyncExitStack()
+        self._group: anyio.abc.TaskGroup | None = None
         self.lock: Lock = Lock(port=0)
 
     @property
@@ -96,7 +99,7 @@ class IdeServer:
             stack.callback(file.remove)
             if self._keep is not None:
                 keep_seat(self._keep, self.editor.folders, seat)
-            group = await stack.enter_async_context(anyio.create_task_group())
+            group = self._group = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(group.cancel_scope.cancel)
             stack.callback(self.editor.listen(self._heard))
             group.start_soon(self._tell_selections)
@@ -148,8 +151,15 @@ class IdeServer:
 
     def _greet(self, agent: Agent) -> None:
         """What was selected before the agent came is news to it."""
-        if self._selection is not None:
+        if self._selection is not None and self._group is not None:
             agent.notify(SELECTION_CHANGED, encode_selection(self._selection))
+            self._group.start_soon(self._greet_again, agent, self._selection)
+
+    async def _greet_again(self, agent: Agent, told: Selection) -> None:
+        """The real command says that it is connected a moment before it listens. Hearing it twice changes nothing."""
+        await anyio.sleep(SECOND_GREETING)
+        if self._selection == told:
+            agent.notify(SELECTION_CHANGED, encode_selection(told))
 
     def _heard(self, event: EditorEvent) -> None:
         match event:

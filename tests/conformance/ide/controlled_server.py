@@ -8,7 +8,7 @@ object and gets one back:
     {"notify": METHOD, "params": {…}}      a notification to every agent
     {"request": METHOD, "params": {…}}     a request to every agent
     {"resolve_text": […]} {"resolve": {…}} {"error": {…}}   the answer to the oldest pending diff, whatever it is
-    {"set": {"diff": …, "diagnostics": …, "delay": {tool: seconds}}}
+    {"set": {"diff": …, "diagnostics": …, "then": …, "delay": {tool: seconds}}}   (`then`: after one file was asked for)
     {"drop": true} {"abort": true} {"wsping": true} {"raw": TEXT} {"state": true}
 
 Answers that our server would never give are made here, in front of it: they test the agent, not us.
@@ -18,7 +18,7 @@ import argparse
 import json
 import signal
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ class ControlledToolbox(Toolbox):
             await anyio.sleep(self.settings["delay"][name])
         if isinstance(arguments, GetDiagnostics) and self.settings["diagnostics"] is not None:
             found = self.settings["diagnostics"]
+            if arguments.uri and "then" in self.settings:
+                self.settings["diagnostics"] = self.settings.pop("then")
             if isinstance(found, dict):
                 found = [{"uri": u, "diagnostics": d} for u, d in found.items() if arguments.uri in (None, u)]
             return results.encode_json(found)
@@ -132,18 +134,22 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def alter_lock(options: argparse.Namespace, home: Path, lock: Lock) -> None:
+def alter_lock(home: Path, lock: Lock, fields: Mapping[str, object], *, remove: bool = False) -> None:
     """The lock files of discovery tests: editors that died, that hide, or that lie."""
     path = LockFile(home, lock).path
-    value = json.loads(path.read_text())
-    if options.pid is not None:
-        value["pid"] = options.pid
-    if options.bad_token:
-        value["authToken"] = "0" * 36
-    value |= json.loads(options.lock_extra)
-    path.write_text(json.dumps(value))
-    if options.no_lock:
+    value = {**json.loads(path.read_text()), **fields}
+    path.write_text(json.dumps({key: item for key, item in value.items() if item != "absent"}))
+    if remove or fields.get("gone"):
         path.unlink()
+
+
+def asked_fields(options: argparse.Namespace) -> dict[str, object]:
+    fields: dict[str, object] = json.loads(options.lock_extra)
+    if options.pid is not None:
+        fields.setdefault("pid", options.pid)
+    if options.bad_token:
+        fields["authToken"] = "0" * 36
+    return fields
 
 
 async def control(server: ControlledServer, toolbox: ControlledToolbox, line: dict[str, Any]) -> dict[str, Any]:
@@ -195,7 +201,7 @@ async def main() -> None:
         if options.subprotocol != "mcp":
             server.subprotocols = ()
         async with server, anyio.create_task_group() as group:
-            alter_lock(options, home, server.lock)
+            alter_lock(home, server.lock, asked_fields(options), remove=options.no_lock)
 
             async def serve(stream: anyio.abc.SocketStream) -> None:
                 async with stream:

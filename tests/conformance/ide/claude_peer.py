@@ -1,0 +1,230 @@
+"""The real `claude` command in a private tmux, between a scripted model and Weft's IDE server."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+
+from tests.conformance.ide.controlled_server import ControlledToolbox, alter_lock
+from tests.peers import peer_bin
+from weft.ide.editors.headless.editor import HeadlessEditor
+from weft.ide.server import IdeServer
+from weft.schema.content import Text, ToolUse
+from weft.testing.fake_anthropic import FakeAnthropic
+from weft.transports.websocket import WebSocketStream
+
+FILES = {"calc.py": "def add(a, b):\n    return a + b\n", "notes.txt": "one\ntwo\nthree\nfour\n"}
+SUM = "def add(a, b):\n    return a + b  # sum\n"
+LIMIT = 30.0
+
+
+class TappedServer(IdeServer):
+    """Weft's server, with its sockets at hand for breaking them."""
+
+    def __init__(self, editor: HeadlessEditor, **kwargs: Any) -> None:
+        super().__init__(editor, **kwargs)
+        self.opened: list[Mapping[str, str]] = []
+        self.sockets: list[Any] = []
+
+    async def _attend(self, stream: WebSocketStream) -> None:
+        self.opened.append({name.lower(): value for name, value in stream.headers.items()})
+        self.sockets.append(stream._socket)
+        try:
+            await super()._attend(stream)
+        finally:
+            self.sockets.remove(stream._socket)
+
+
+class ClaudePeer:
+    """Entered, everything is there but the command; `start` runs it. Each has its own home, folder and tmux."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        ide_folder: Path | None = None,
+        use_port: bool = True,
+        env: Mapping[str, str] | None = None,
+        config: Mapping[str, object] | None = None,
+        mode: str = "default",
+        lock: Mapping[str, object] | None = None,
+        subprotocol: bool = True,
+        cwd: str = "ws",
+    ) -> None:
+        self.home = folder / "home"
+        self.ws = folder / cwd
+        self._arguments = arguments
+        self._ide_folder = ide_folder or self.ws
+        self._use_port = use_port
+        self._env = dict(env or {})
+        self._config = dict(config or {})
+        self._mode = mode
+        self._lock = lock
+        self._subprotocol = subprotocol
+        self._tmux_name = f"weft-{folder.name[-20:]}"
+        self._stack = AsyncExitStack()
+        self.sent: list[dict[str, Any]] = []
+
+    async def __aenter__(self) -> Self:
+        (self.home / ".claude").mkdir(parents=True)
+        self.ws.mkdir(parents=True, exist_ok=True)
+        for name, text in FILES.items():
+            (self.ws / name).write_text(text)
+        trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        settings = {"hasCompletedOnboarding": True, "theme": "dark", "lastOnboardingVersion": "99.0.0"}
+        config = {**settings, "projects": {str(self.ws): trusted}, **self._config}
+        (self.home / ".claude.json").write_text(json.dumps(config))
+        enter = self._stack.enter_async_context
+        self._model = await enter(FakeAnthropic(self._reply))
+        self.editor = await enter(HeadlessEditor([self._ide_folder], name="Weft", servers=()))
+        self.toolbox = ControlledToolbox(self.editor)
+        self.server = TappedServer(self.editor, home=self.home / ".claude", toolbox=self.toolbox, tap=self._tap)
+        if not self._subprotocol:
+            self.server.subprotocols = ()
+        await enter(self.server)
+        if self._lock is not None:
+            alter_lock(self.home / ".claude", self.server.lock, self._lock)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        with anyio.move_on_after(5, shield=True):
+            await self.tmux("kill-server")
+        return await self._stack.__aexit__(kind, error, trace)
+
+    def command(self) -> list[str]:
+        env = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.home),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "SHELL": "/bin/bash",
+            "ANTHROPIC_BASE_URL": self._model.url,
+            "ANTHROPIC_AUTH_TOKEN": "fake",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
+            **(self.server.environment if self._use_port else {}),
+            **self._env,
+        }
+        variables = [f"{name}={value}" for name, value in env.items()]
+        return ["env", "-i", *variables, str(peer_bin("claude")), "--permission-mode", self._mode, *self._arguments]
+
+    async def start(self, *, attached: bool = True) -> None:
+        """Runs the command; returns when it shows its prompt and, unless told otherwise, has attached."""
+        where = ["-x", "150", "-y", "50", "-c", str(self.ws)]
+        await self.tmux("new-session", "-d", "-s", "x", *where, shlex.join(self.command()))
+        await self.shows("❯")
+        if attached:
+            await self.until(lambda: "tools/list" in self.methods())
+            await anyio.sleep(0.5)
+
+    # The terminal.
+
+    async def tmux(self, *arguments: str) -> str:
+        argv = [str(peer_bin("tmux")), "-L", self._tmux_name, *arguments]
+        return (await anyio.run_process(argv, check=False)).stdout.decode()
+
+    async def screen(self) -> str:
+        return await self.tmux("capture-pane", "-p", "-t", "x")
+
+    async def key(self, *keys: str) -> None:
+        await self.tmux("send-keys", "-t", "x", *keys)
+
+    async def say(self, text: str) -> None:
+        await self.tmux("send-keys", "-t", "x", "-l", text)
+        while text not in (await self.screen()).replace("\n", ""):
+            await anyio.sleep(0.05)
+        await anyio.sleep(0.3)
+        await self.key("Enter")
+
+    async def shows(self, text: str) -> None:
+        try:
+            with anyio.fail_after(LIMIT):
+                while text not in await self.screen():
+                    await anyio.sleep(0.1)
+        except TimeoutError:
+            raise AssertionError(f"{text!r} is not on the screen:\n{await self.screen()}") from None
+
+    async def until(self, condition: Callable[[], object], limit: float = LIMIT) -> bool:
+        with anyio.move_on_after(limit):
+            while not condition():
+                await anyio.sleep(0.05)
+        return bool(condition())
+
+    # What passed between the command and our server.
+
+    def _tap(self, direction: str, frame: str) -> None:
+        if direction == "<":
+            self.sent.append(json.loads(frame))
+
+    def methods(self) -> list[str]:
+        return [message.get("method", "") for message in self.sent]
+
+    def calls(self, name: str | None = None) -> list[dict[str, Any]]:
+        found = [message["params"] for message in self.sent if message.get("method") == "tools/call"]
+        return [call for call in found if name in (None, call["name"])]
+
+    async def edit(self) -> dict[str, str]:
+        """Has the model propose an edit, and returns what was asked of the editor."""
+        await self.say("[[edit]] go")
+        assert await self.until(lambda: len(self.toolbox.diffs)), await self.screen()
+        await anyio.sleep(0.5)
+        return self.calls("openDiff")[0]["arguments"]
+
+    # The model.
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        return [request.body for request in self._model.requests if request.body.get("tools")]
+
+    def told(self) -> str:
+        """All text of the last request."""
+        found: list[str] = []
+        for message in self.requests[-1]["messages"]:
+            content = message["content"]
+            for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+                if block["type"] == "text":
+                    found.append(block["text"])
+                elif block["type"] == "tool_result":
+                    inner = block["content"]
+                    found.append(inner if isinstance(inner, str) else json.dumps(inner))
+        return "\n".join(found)
+
+    def _reply(self, body: dict[str, Any]) -> Any:
+        """A prompt with `[[name]]` picks a scenario; the n-th request after it gets its n-th reply."""
+        if not body.get("tools"):
+            return "ok"
+        name, after = "", 0
+        for message in body["messages"]:
+            content = message["content"]
+            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            if message["role"] == "assistant":
+                after += 1
+            for block in blocks if message["role"] == "user" else ():
+                for found in re.findall(r"\[\[([\w-]+)\]\]", block.get("text", "")):
+                    name, after = found, 0
+        replies = self._scenarios().get(name, [])
+        return replies[after] if after < len(replies) else "done."
+
+    def _scenarios(self) -> dict[str, Sequence[Any]]:
+        path = str(self.ws / "calc.py")
+        edit = {"file_path": path, "old_string": "return a + b", "new_string": "return a + b  # sum"}
+        number = len(self._model.requests)
+        return {
+            "hello": ["Hello from the fake model."],
+            "edit": [
+                [Text("Reading."), ToolUse(f"toolu_r{number}", "Read", {"file_path": path})],
+                [ToolUse(f"toolu_e{number}", "Edit", edit)],
+                "Edited.",
+            ],
+        }
