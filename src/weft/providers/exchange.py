@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
+import anyio
 import msgspec
 
 from weft.errors import RemoteProtocolError, TransportError, TransportTimeout
@@ -12,6 +13,7 @@ from weft.transports.http import HttpClient, HttpResponse
 
 _MAX_ERROR = 1024 * 1024
 _MAX_WHOLE = 256 * 1024 * 1024
+_SETTLE = 0.05
 
 
 class Decoder(Protocol):
@@ -41,29 +43,47 @@ async def exchange(
     except TransportError as error:
         yield _unreachable(error)
         return
+    last: StreamEvent | None = None
     try:
         first = await _first(response)
         if response.status >= 400 or not _is_stream(response, first):
-            for event in await _read_whole(response, first, dialect, server):
+            *events, last = await _read_whole(response, first, dialect, server)
+            for event in events:
                 yield event
-            return
-        decoder = dialect.decoder(_request_id(response))
-        data = first
-        while not decoder.ended:
-            for event in decoder.feed(data) if data else decoder.finish():
-                yield event
-            if decoder.ended:
-                break
-            try:
-                data = await response.receive()
-            except TransportError as error:
-                kind = "timeout" if isinstance(error, TransportTimeout) else "cut"
-                yield decoder.cut(failure(kind, str(error), hint=error.hint))
-                return
+        else:
+            decoder = dialect.decoder(_request_id(response))
+            data = first
+            while last is None:
+                events = decoder.feed(data) if data else decoder.finish()
+                if decoder.ended:
+                    last = events.pop()
+                for event in events:
+                    yield event
+                if last is None:
+                    data, last = await _more(response, decoder)
+            await _settle(response)
     except TransportError as error:
-        yield _unreachable(error)
+        last = _unreachable(error)
     finally:
         await response.aclose()
+    # The wire is settled before the reader hears of the end: it may never come back for more.
+    yield last
+
+
+async def _more(response: HttpResponse, decoder: Decoder) -> tuple[bytes, StreamEvent | None]:
+    """The next bytes, or the failure that came instead."""
+    try:
+        return await response.receive(), None
+    except TransportError as error:
+        kind = "timeout" if isinstance(error, TransportTimeout) else "cut"
+        return b"", decoder.cut(failure(kind, str(error), hint=error.hint))
+
+
+async def _settle(response: HttpResponse) -> None:
+    """Reads the end of the body, which follows at once or not at all, so that the connection can be used again."""
+    with anyio.move_on_after(_SETTLE):
+        while await response.receive():
+            pass
 
 
 def _unreachable(error: TransportError) -> StreamFailed:

@@ -68,19 +68,24 @@ class RetryingProvider:
         attempt = overloads = 0
         while True:
             failed: StreamFailed | None = None
+            done: StreamDone | None = None
             events = self._inner.stream(request)
             try:
                 async for event in events:
                     if isinstance(event, StreamFailed):
                         failed = event
                         break
-                    yield event
                     if isinstance(event, StreamDone):
-                        return
+                        done = event
+                        break
+                    yield event
             finally:
                 # A generator is closed where it was begun, so that the wire is closed before the next try.
                 if isinstance(events, AsyncGenerator):
                     await events.aclose()
+            if done is not None:
+                yield done
+                return
             if failed is None:
                 failed = StreamFailed("protocol", "the provider ended its stream without an answer")
             attempt += 1

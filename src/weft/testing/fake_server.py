@@ -108,6 +108,11 @@ class FakeServer:
     def url(self) -> str:
         return self._server.url
 
+    @property
+    def connections(self) -> int:
+        """How many were made so far: a client that keeps its own makes one."""
+        return self._server.connections
+
     async def __aenter__(self) -> Self:
         await self._server.__aenter__()
         return self

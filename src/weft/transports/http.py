@@ -46,6 +46,8 @@ class _Connection:
     def __init__(self, stream: "ByteStream", origin: str) -> None:
         self.stream = stream
         self.origin = origin
+        self.spoiled = False
+        """The answer came before the whole request was sent: nothing can follow on it."""
 
     async def close(self) -> None:
         await anyio.aclose_forcefully(self.stream)
@@ -62,7 +64,7 @@ class HttpResponse:
         self._body = body
         self._rest = rest
         closes = "close" in self.headers.get("connection", "").lower() or head.minor != 1
-        self._may_keep = not closes and not isinstance(body, OpenBody)
+        self._may_keep = not closes and not connection.spoiled and not isinstance(body, OpenBody)
 
     async def receive(self) -> bytes:
         """The next bytes of the body; empty at its end.
@@ -201,9 +203,13 @@ class HttpClient:
         self, connection: _Connection, method: str, parts: SplitResult, headers: Mapping[str, str], body: bytes
     ) -> HttpResponse:
         try:
-            await self._send(connection, _head(method, self._target(parts), parts.netloc, headers, body), body)
             decoder = HeadDecoder(max_size=_MAX_HEAD)
-            head = await self._receive_head(connection, decoder)
+            head_out = _head(method, self._target(parts), parts.netloc, headers, body)
+            if len(body) < _READ:
+                await self._send(connection, head_out + body)
+                head = await self._receive_head(connection, decoder)
+            else:
+                head = await self._send_and_listen(connection, head_out, body, decoder)
             return HttpResponse(self, connection, head, _body_of(method, head), decoder.rest)
         except RemoteProtocolError as error:
             await connection.close()
@@ -220,16 +226,41 @@ class HttpClient:
     def _proxy(self, parts: SplitResult) -> Proxy | None:
         return proxy_for(parts.scheme, parts.hostname or "", self._env)
 
-    async def _send(self, connection: _Connection, head: bytes, body: bytes) -> None:
+    async def _send(self, connection: _Connection, data: bytes) -> None:
         try:
             with anyio.fail_after(self.limits.send):
-                await connection.stream.send(head + body if len(body) < _READ else head)
-                if len(body) >= _READ:
-                    await connection.stream.send(body)
+                await connection.stream.send(data)
         except TimeoutError:
             raise TransportTimeout(f"{connection.origin} took no data for {self.limits.send:g} s") from None
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
             raise TransportError(f"the connection to {connection.origin} broke: {_reason(error)}") from None
+
+    async def _send_and_listen(self, connection: _Connection, head: bytes, body: bytes, decoder: HeadDecoder) -> Head:
+        """A server that refuses a large body answers before it has read it, so we listen while we send."""
+        errors: list[TransportError] = []
+        found: Head | None = None
+        connection.spoiled = True
+
+        async def send() -> None:
+            try:
+                await self._send(connection, head)
+                await self._send(connection, body)
+                connection.spoiled = False
+            except TransportError as error:
+                errors.append(error)
+                # What it said before it hung up may still be on its way.
+                tasks.cancel_scope.deadline = anyio.current_time() + 1.0
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send)
+            try:
+                found = await self._receive_head(connection, decoder)
+            except TransportError as error:
+                errors.append(error)
+            tasks.cancel_scope.cancel()
+        if found is None:
+            raise errors[0]
+        return found
 
     async def _receive_head(self, connection: _Connection, decoder: HeadDecoder) -> Head:
         try:
@@ -311,6 +342,9 @@ def _body_of(method: str, head: Head) -> Body:
 
 def _reason(error: BaseException) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    if type(cause).__module__ == "ssl":
+        # Their numbers are OpenSSL's, not the system's.
+        return str(getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or cause)
     if isinstance(cause, OSError) and cause.errno:
         # A name that does not resolve has a negative number and its own words.
         return os.strerror(cause.errno) if cause.errno > 0 else cause.strerror or str(cause)

@@ -129,6 +129,8 @@ class HttpServer:
         self._origins = origins
         self._tasks: TaskGroup | None = None
         self.port = port
+        self.connections = 0
+        """How many were made so far."""
 
     @property
     def url(self) -> str:
@@ -155,6 +157,7 @@ class HttpServer:
                 await self._listener.aclose()
 
     async def _serve(self, stream: "SocketStream") -> None:
+        self.connections += 1
         async with stream:
             machine = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head)
             try:

@@ -182,3 +182,15 @@ async def test_the_anthropic_request_fits_the_model() -> None:
     assert "output_config" not in sent.body
     assert count is not None and count > 0
     assert "max_tokens" not in server.others[0].body
+
+
+@BOTH
+async def test_a_reader_that_stops_at_the_end_leaves_a_connection_for_the_next(dialect: str) -> None:
+    async with fake(dialect, ["one", "two", "three"]) as server:
+        provider = provider_at(dialect, server.url)
+        for _ in range(3):
+            async for event in provider.stream(REQUEST):
+                if isinstance(event, StreamDone):
+                    break
+        await provider.aclose()
+    assert len(server.requests) == 3 and server.connections == 1

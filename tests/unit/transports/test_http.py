@@ -169,6 +169,16 @@ async def test_an_answer_that_is_cut_or_broken_is_an_error_of_ours(answer: bytes
                 await response.read()
 
 
+async def test_an_answer_that_comes_before_the_body_was_read_is_heard() -> None:
+    async def refuse(stream: anyio.abc.SocketStream) -> None:
+        await stream.send(b"HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\nconnection: close\r\n\r\nbig")
+        await anyio.sleep_forever()
+
+    async with raw_server(refuse) as url, HttpClient() as client:
+        async with await client.send("POST", url, body=b"x" * 30_000_000) as response:
+            assert response.status == 413
+
+
 async def test_a_body_without_length_ends_with_the_connection() -> None:
     async def write(stream: anyio.abc.SocketStream) -> None:
         await stream.send(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\n\r\nall of it")
