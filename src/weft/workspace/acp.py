@@ -48,6 +48,8 @@ class AcpWorkspace:
         self._terminals = capabilities.terminal
         self._doubtful = doubtful
         self._proven = not doubtful
+        self._ours: set[Path] = set()
+        """Written to the disk behind the editor's back: read from there as well."""
         self._sandboxed = sandboxed
         self._on_terminal = on_terminal
 
@@ -56,7 +58,7 @@ class AcpWorkspace:
         return self._inner.roots
 
     async def read(self, path: Path) -> bytes:
-        if not self._reads:
+        if not self._reads or path in self._ours:
             return await self._inner.read(path)
         stat = await self._inner.stat(path)
         if stat is None and self._doubtful:
@@ -97,7 +99,9 @@ class AcpWorkspace:
             content = None
         if not self._writes or not self._proven or content is None:
             await self._inner.write(path, data)
+            self._ours.add(path)
             return
+        self._ours.discard(path)
         request = s.WriteFile(session_id=self._session_id, path=str(path), content=content)
         try:
             await self._call("fs/write_text_file", request)

@@ -6,12 +6,15 @@ it and the client is Weft. `python -m tests.conformance.acp.model` serves it for
 
 import json
 import re
+import uuid
 from collections.abc import Callable
 from typing import Any, cast
 
 from weft.schema.content import Json, Text, Thinking, ToolUse
 from weft.testing.fake_anthropic import Answer, FakeAnthropic, fail
 
+DIFF_FILE = "weft-acceptance-diff"
+"""Written into the folder that the driver works in, which some of them fix to /tmp."""
 PLAN_STEPS = ("read the code", "write the fix", "run the tests")
 _WORD = re.compile(r"\b([A-Z]{4,10})\b(.*)")
 
@@ -69,7 +72,7 @@ def permission(seen: Seen) -> Answer:
 
 def diff(seen: Seen) -> Answer:
     if not seen.results:
-        return Answer(blocks=(use("Write", file_path="weft-acceptance-diff.txt", content="b\n"),))
+        return Answer(blocks=(use("Write", file_path=f"{DIFF_FILE}-{uuid.uuid4().hex}.txt", content="b\n"),))
     return Answer(blocks=(Text("diff:failed" if seen.failed else "diff:proceed_once"),))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from tests.conformance.acp.model import script
+from tests.conformance.acp.model import DIFF_FILE, script
 from tests.peers import peer_folder, peer_python
 from weft.testing.fake_anthropic import FakeAnthropic
 
@@ -82,7 +82,11 @@ class Stage:
 @asynccontextmanager
 async def staged(home: Path) -> AsyncIterator[Stage]:
     async with FakeAnthropic(script, models=("fake-1", "fake-2")) as model:
-        yield Stage(home, model)
+        try:
+            yield Stage(home, model)
+        finally:
+            for left in Path("/tmp").glob(f"{DIFF_FILE}-*.txt"):
+                left.unlink(missing_ok=True)
 
 
 def python() -> Path:

@@ -284,7 +284,8 @@ def to_stop(ended: e.TurnEnded) -> str:
             return "max_turn_requests"
         case "error" | "prompt_too_long":
             code = frames.AUTH_REQUIRED if ended.error_kind == "authentication_failed" else frames.INTERNAL_ERROR
-            details = {"details": ended.error_kind} if ended.error_kind else msgspec.UNSET
-            raise RpcError(code, ended.error or "the turn failed", details)
+            said = ended.error or "the turn failed"
+            # Some clients show the message, others the details alone.
+            raise RpcError(code, said, {"details": said, "kind": ended.error_kind or "unknown"})
         case _:
             return "max_tokens" if ended.stop_reason == "max_tokens" else "end_turn"
