@@ -12,4 +12,5 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "ide": ("weft.cli.ide", "offer an editor to agents over the Claude IDE protocol"),
     "mcp": ("weft.cli.mcp", "add, list, test and approve MCP servers; offer Weft's own tools as one"),
     "sessions": ("weft.cli.sessions", "list, show, search, export, rename, fork, rewind and delete conversations"),
+    "web": ("weft.cli.web", "work with any agent on a page in the browser"),
 }

@@ -210,7 +210,9 @@ class ScriptedConnection:
             case c.Compact():
                 await self.emit(e.Compacted(state="started", trigger="manual"))
                 await self.emit(e.Compacted(state="done", trigger="manual", before=1000, after=100))
-            case c.Rewind() | c.StopTask() | c.ServerCommand():
+            case c.Rewind():
+                await self.emit(e.Notice(text="The conversation is back where it was.", tag="rewind"))
+            case c.StopTask() | c.ServerCommand():
                 pass
 
     async def emit(self, event: e.AgentEvent) -> None:

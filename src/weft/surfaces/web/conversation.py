@@ -5,7 +5,9 @@ first answer to a request counts and closes it for every page.
 """
 
 import logging
+import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol, cast
 
@@ -67,10 +69,13 @@ class Conversation:
         self._weaver = Weaver()
         self._running = False
         self._lost = False
+        self._stopped = False
         self._shown_before = opening.resume
         self._life: anyio.CancelScope | None = None
+        self._going_back = ""
         self._previews: dict[str, e.PermissionAsked] = {}
-        self._send, self._receive = anyio.create_memory_object_stream[c.Command](WAITING)
+        self._commands: deque[c.Command] = deque()
+        self._some = anyio.Event()
         self._dirty = anyio.Event()
 
     @property
@@ -133,6 +138,16 @@ class Conversation:
             self.publish(self._weaver.weave(event))
         self.publish(self._weaver.flush())
 
+    def expect_rewind(self, message_id: str) -> None:
+        """The message and all after it are forgotten when the agent says that it has gone back."""
+        self._going_back = message_id
+
+    def _go_back(self) -> None:
+        self.log.cut(self._going_back)
+        self.transcript.cut(self._going_back)
+        self._going_back = ""
+        self.reset()
+
     def reset(self) -> None:
         """Every page starts again from the short form."""
         chunks, older = self.log.tail()
@@ -149,15 +164,14 @@ class Conversation:
             ConnectionLost: the agent has not taken the last ones.
         """
         self.wake(group)
-        try:
-            self._send.send_nowait(command)
-        except anyio.WouldBlock:
-            raise ConnectionLost("The agent does not take any more messages") from None
+        if len(self._commands) >= WAITING:
+            raise ConnectionLost("The agent does not take any more messages")
+        self._put(command)
 
     def wake(self, group: anyio.abc.TaskGroup) -> None:
         """Starts the agent, if it is not there."""
         if self._life is None:
-            self._lost = False
+            self._lost = self._stopped = False
             self._life = anyio.CancelScope()
             group.start_soon(self._live)
 
@@ -168,8 +182,12 @@ class Conversation:
         self._previews.pop(request_id, None)
         self.publish([AskClosed(request_id=request_id, answer=word)])
         self._changed()
-        self._send.send_nowait(command)
+        self._put(command)
         return True
+
+    def _put(self, command: c.Command) -> None:
+        self._commands.append(command)
+        self._some.set()
 
     def ask(self, request_id: str) -> Ask | None:
         return self.log.asks.get(request_id)
@@ -181,6 +199,7 @@ class Conversation:
     def stop(self) -> None:
         """Ends the agent and all that it started."""
         if self._life is not None:
+            self._stopped = True
             self._life.cancel()
 
     def adopt(self, **changes: object) -> None:
@@ -190,8 +209,11 @@ class Conversation:
     async def _live(self) -> None:
         assert self._life is not None
         try:
-            with self._life:
-                await self._drive()
+            with self._life as life:
+                life.deadline = anyio.current_time() + START
+                await self._drive(life)
+            if life.cancelled_caught and life.deadline < math.inf and not self._stopped:
+                self._fail(f"The agent did not start in {START:g} seconds", "")
         except WeftError as error:
             self._fail(str(error), error.hint or "")
         except Exception as error:  # the boundary to an agent: whatever it raises is shown, never passed on
@@ -200,9 +222,10 @@ class Conversation:
         finally:
             self._end()
 
-    async def _drive(self) -> None:
+    async def _drive(self, life: anyio.CancelScope) -> None:
         connection = self._start(self.opening)
         async with connection:
+            life.deadline = math.inf
             async with anyio.create_task_group() as group:
                 group.start_soon(self._pass_on, connection)
                 group.start_soon(self._flush_often)
@@ -210,15 +233,18 @@ class Conversation:
                     self._take(event)
                 group.cancel_scope.cancel()
         self.publish(self._weaver.flush())
-        if not (self._life and self._life.cancel_called):
+        if not life.cancel_called:
             raise ConnectionLost("The agent has ended", hint="Send a message to start it again.")
 
     async def _pass_on(self, connection: Connection) -> None:
-        async for command in self._receive:
-            try:
-                await connection.send(command)
-            except ConnectionLost as error:
-                self._fail(str(error), error.hint or "")
+        while True:
+            await self._some.wait()
+            self._some = anyio.Event()
+            while self._commands:
+                try:
+                    await connection.send(self._commands.popleft())
+                except ConnectionLost as error:
+                    self._fail(str(error), error.hint or "")
 
     async def _flush_often(self) -> None:
         while True:
@@ -246,6 +272,8 @@ class Conversation:
                 return
             case e.PromptAdded(synthetic=False, parent=None) if not self.title:
                 self._title_from(event)
+            case e.Notice(tag="rewind", level="info" | "notice") if self._going_back:
+                self._go_back()
             case _:
                 pass
         self.transcript.take(event)
@@ -284,9 +312,7 @@ class Conversation:
         if self._running:
             self._running = False
             self.publish([TurnEnd(id="", reason="error" if self._lost else "cancelled")])
-        self._send.close()
-        self._receive.close()
-        self._send, self._receive = anyio.create_memory_object_stream[c.Command](WAITING)
+        self._commands.clear()
         self._changed()
 
     # --- shown before there is an agent -----------------------------------------------------------------------

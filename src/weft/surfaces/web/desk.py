@@ -230,12 +230,11 @@ class Desk:
     ) -> None:
         if conversation.running:
             raise UsageError("Stop the turn first, then go back")
-        await conversation.send(c.Rewind(id, files=files, conversation=whole), self._hub.group)
-        self._reply(message, {"text": conversation.log.user_text(id)})
+        text = conversation.log.user_text(id)
         if whole:
-            conversation.log.cut(id)
-            conversation.transcript.cut(id)
-            conversation.reset()
+            conversation.expect_rewind(id)
+        await conversation.send(c.Rewind(id, files=files, conversation=whole), self._hub.group)
+        self._reply(message, {"text": text})
 
     def _export(self, message: m.PageMessage, conversation: Conversation, kind: str) -> None:
         name = "".join(letter if letter.isalnum() else "-" for letter in conversation.title)[:60].strip("-")

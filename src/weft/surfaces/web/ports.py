@@ -57,10 +57,6 @@ class Shelf(Protocol):
         """The id of the copy, cut before the user message `until`."""
         ...
 
-    def export(self, session_id: str, format: str) -> tuple[str, str]:
-        """A file's name, and its text."""
-        ...
-
 
 class Agents(Protocol):
     """The agents that can be talked to; finding and checking them is cached below."""
