@@ -269,6 +269,7 @@ class WebSocketClient:
                 close_timeout=2,
                 proxy=None if local else True,
                 user_agent_header=f"weft/{__version__}",
+                logger=_quiet_logger(),
             )
         except TimeoutError as error:
             raise TransportTimeout(f"no answer from {_shown(self._url)} in {self._open_timeout:g} s") from error
@@ -291,7 +292,8 @@ def _shown(url: str) -> str:
 
 
 def _quiet_logger() -> logging.Logger:
-    """The package logs each handshake at INFO and a failed one as an error with a trace; probes are normal here."""
-    logger = logging.getLogger("weft.transports.websocket.server")
+    """The package logs each handshake at INFO and a failed one as an error with a trace; probes are normal here.
+    At DEBUG it logs every header, and a token is one of them."""
+    logger = logging.getLogger("weft.transports.websocket.package")
     logger.setLevel(logging.CRITICAL)
     return logger
