@@ -10,7 +10,7 @@ from typing import Final, Literal, cast
 
 import msgspec
 
-from weft.agent.folders import SAFE_NAME, Where, markdown, parse, project_folders, roots
+from weft.agent.folders import Where, is_name, markdown, parse, project_folders, roots
 from weft.errors import UsageError
 from weft.protocols import frontmatter
 from weft.schema.content import Json
@@ -129,7 +129,7 @@ def _one(path: Path, origin: AgentOrigin, *, named: bool = True, prompt: bool = 
     if not name and not named:
         name = path.name.split(".", 1)[0]
     description = frontmatter.text(fields, "description")
-    if not SAFE_NAME.fullmatch(name) or (not description and named):
+    if not is_name(name) or (not description and named):
         return
     if frontmatter.text(fields, "target") == "github-copilot":
         return
@@ -144,7 +144,7 @@ def from_json(value: Mapping[str, object], origin: AgentOrigin) -> list[AgentDef
     """
     found: list[AgentDefinition] = []
     for name, item in value.items():
-        if not SAFE_NAME.fullmatch(name):
+        if not is_name(name):
             raise UsageError(f"{name!r} cannot be the name of an agent: letters, digits, dots and dashes only.")
         if not isinstance(item, dict):
             raise UsageError(f"The agent {name!r} is not an object.")

@@ -16,8 +16,14 @@ from weft.protocols import frontmatter
 from weft.schema.content import Json
 
 Origin = Literal["managed", "project", "user"]
-SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(?::[A-Za-z0-9][A-Za-z0-9_.-]{0,63}){0,6}")
+_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(?::[A-Za-z0-9][A-Za-z0-9_.-]{0,63}){0,6}"
 MOST: Final = 1000
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a command, skill or agent: names become part of rules and listings, where a
+    comma or a bracket would be read as another rule."""
+    return re.fullmatch(_NAME, text) is not None
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,12 +13,10 @@ import msgspec
 
 from weft import paths
 from weft.agent import skills as skills_
-from weft.agent.attach import attachments
 from weft.agent.commands import builtin, files
 from weft.agent.commands.port import Builtin, Desk, Taken
 from weft.agent.commands.template import Part, words_of
 from weft.agent.folders import Where
-from weft.context import notes
 from weft.errors import WeftError
 from weft.schema.commands import Prompt
 from weft.schema.content import Content, Text
@@ -27,8 +25,8 @@ from weft.schema.wire import as_blocks
 
 __all__ = ["Desk", "Intake", "Taken"]
 
-_COMMAND: Final = re.compile(r"/([A-Za-z0-9][\w.:-]*)(?:[ \t\n]+(.*))?\Z", re.DOTALL)
-_NOTE: Final = re.compile(r"#(?:(?:note|memory)\b[ :]*|(?P<scope>user|project|local)\b[ :]+|[ \t]+)(?P<text>\S.*)\Z")
+_COMMAND: Final = r"(?s)/([A-Za-z0-9][\w.:-]*)(?:[ \t\n]+(.*))?\Z"
+_NOTE: Final = r"#(?:(?:note|memory)\b[ :]*|(?P<scope>user|project|local)\b[ :]+|[ \t]+)(?P<text>\S.*)\Z"
 PASTED: Final = 2_000
 
 
@@ -98,12 +96,14 @@ class Intake:
             return None
         if text.startswith("!") and text[1:].strip():
             return Taken(shell=text[1:].strip())
-        note = _NOTE.match(text)
+        note = re.match(_NOTE, text) if text.startswith("#") else None
         if note is not None and "\n" not in text:
             return self._note(note["text"], note["scope"])
         return None
 
     def _note(self, text: str, scope: str | None) -> Taken:
+        from weft.context import notes
+
         cwd = Path(self.desk.info().cwd)
         try:
             path = notes.add(text, notes.choose(scope, cwd, self._where.homes))
@@ -114,13 +114,15 @@ class Intake:
     async def _attached(self, text: str) -> Content:
         if "@" not in text and "." not in text:
             return ()
+        from weft.agent.attach import attachments
+
         cwd = Path(self.desk.info().cwd)
         return await attachments(text, cwd, paths.user_home(), self.desk.servers, self.desk.may_read)
 
     # --- commands -------------------------------------------------------------------------------------------
 
     async def _command(self, text: str, before: Content) -> Taken | None:
-        found = _COMMAND.match(text)
+        found = re.match(_COMMAND, text)
         if found is None:
             return None
         name, arguments = found[1], (found[2] or "").strip()

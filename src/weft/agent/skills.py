@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from weft.agent.commands.template import Part, render
-from weft.agent.folders import SAFE_NAME, Origin, Where, parse, project_folders, roots
+from weft.agent.folders import Origin, Where, is_name, parse, project_folders, roots
 from weft.protocols import frontmatter
 from weft.schema.content import Json
 
@@ -73,8 +73,7 @@ def read(path: Path, origin: Origin = "user") -> Skill | None:
     fields, body = parsed
     name = frontmatter.text(fields, "name") or path.parent.name
     description = frontmatter.text(fields, "description") or _first_line(body)
-    # A name becomes part of rules and listings: a comma or a bracket in it would be read as another rule.
-    if not SAFE_NAME.fullmatch(name) or not description:
+    if not is_name(name) or not description:
         return None
     when = frontmatter.text(fields, "when_to_use")
     return Skill(

@@ -1,6 +1,7 @@
 """Where the agent is: folders, system, date. Stable for a session that stays in its folder for a day."""
 
-import platform
+import os
+import sys
 from collections.abc import Hashable
 from datetime import date
 
@@ -18,8 +19,15 @@ class Environment:
         rows = [
             f"Working folder: {view.cwd}",
             *([f"Other folders: {', '.join(others)}"] if others else []),
-            f"System: {platform.system()} {platform.release()} ({platform.machine()})",
+            f"System: {_system()}",
             f"Date: {view.date or date.today().isoformat()}",
             *([f"Model: {view.model}"] if view.model else []),
         ]
         return (Piece(name="environment", text="# Environment\n" + "\n".join(rows), where="this machine", priority=80),)
+
+
+def _system() -> str:
+    if sys.platform == "win32":
+        return "Windows"
+    machine = os.uname()
+    return f"{machine.sysname} {machine.release} ({machine.machine})"

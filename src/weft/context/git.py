@@ -15,7 +15,7 @@ from weft.context.port import Piece, View
 LIMIT = 1.5
 MOST_CHANGED = 40
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks")
-_RISKY = re.compile(rb"^\s*\[\s*(?:filter|include)", re.IGNORECASE | re.MULTILINE)
+_RISKY = rb"(?im)^\s*\[\s*(?:filter|include)"
 
 
 def repository(folder: Path) -> Path | None:
@@ -76,7 +76,7 @@ _STATUS = ("--ignore-submodules=all", "--no-renames", "--no-column")
 
 def _may_compare(root: Path) -> bool:
     try:
-        return not _RISKY.search((root / ".git" / "config").read_bytes())
+        return not re.search(_RISKY, (root / ".git" / "config").read_bytes())
     except OSError:
         return (root / ".git").is_file()
 

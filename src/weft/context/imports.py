@@ -12,10 +12,10 @@ from typing import Final
 
 MAX_HOPS: Final = 4
 MAX_SIZE: Final = 256 * 1024
-_FENCE: Final = re.compile(r"^ {0,3}(```+|~~~+)")
-_SPAN: Final = re.compile(r"(`+)(?:.+?)\1", re.DOTALL)
-_IMPORT: Final = re.compile(r"(?:^|(?<=[\s(]))@((?:[^\s\\`()]|\\.)+)")
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCE: Final = r" {0,3}(```+|~~~+)"
+_SPAN: Final = r"(?s)(`+)(?:.+?)\1"
+_IMPORT: Final = r"(?:^|(?<=[\s(]))@((?:[^\s\\`()]|\\.)+)"
+_COMMENT: Final = r"(?s)<!--.*?-->"
 
 
 def outside_code(text: str) -> str:
@@ -23,7 +23,7 @@ def outside_code(text: str) -> str:
     kept: list[str] = []
     fence = ""
     for line in text.split("\n"):
-        mark = _FENCE.match(line)
+        mark = re.match(_FENCE, line)
         if fence:
             if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not line.strip().strip(fence[0]):
                 fence = ""
@@ -32,12 +32,12 @@ def outside_code(text: str) -> str:
             fence = mark[1]
             continue
         kept.append(line)
-    return _SPAN.sub(" ", "\n".join(kept))
+    return re.sub(_SPAN, " ", "\n".join(kept))
 
 
 def imports_in(text: str) -> Iterator[str]:
     """The paths that a memory file imports, in order, as they are written."""
-    for found in _IMPORT.finditer(_COMMENT.sub(" ", outside_code(text))):
+    for found in re.finditer(_IMPORT, re.sub(_COMMENT, " ", outside_code(text))):
         yield re.sub(r"\\(.)", r"\1", found[1]).rstrip(".,;:!?")
 
 

@@ -14,13 +14,12 @@ from typing import Final
 import msgspec
 
 from weft.context import imports
-from weft.context.patterns import matches
 from weft.context.places import Homes, Place, Scope, of_folder, places
 from weft.context.port import Piece, View
 from weft.protocols import frontmatter
 
-_DIRECTIVE: Final = re.compile(r"^@(override|append)\b[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_HEADING: Final = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_DIRECTIVE: Final = r"(?m)^@(override|append)\b[ \t]*(.*?)[ \t]*$"
+_HEADING: Final = r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$"
 _PRIORITY: Final[dict[Scope, int]] = {"managed": 99, "user": 70, "project": 75, "local": 78}
 _WORDS: Final[dict[Scope, str]] = {
     "managed": "the organisation's instructions",
@@ -74,6 +73,8 @@ class Memory:
     def touched(self, path: Path, view: View) -> tuple[Piece, ...]:
         """What is to be told now that this file was read or written: the memory of folders between the working one
         and the file, and rules whose patterns match. Each once in a session."""
+        from weft.context.patterns import matches
+
         told: list[MemoryFile] = []
         seen: set[Path] = set()
         for folder in _between(path, view.folders):
@@ -197,7 +198,7 @@ def merged(files: Iterable[MemoryFile]) -> list[MemoryFile]:
 def _parts(text: str) -> Iterator[tuple[str, str, str]]:
     """(directive, its heading, the text that follows); the first part has no directive."""
     at, word, heading = 0, "", ""
-    for found in _DIRECTIVE.finditer(text):
+    for found in re.finditer(_DIRECTIVE, text):
         yield word, heading, text[at : found.start()]
         word, heading, at = found[1], found[2].lstrip("# "), found.end()
     yield word, heading, text[at:]
@@ -214,7 +215,7 @@ def _without_section(text: str, heading: str) -> str:
     kept: list[str] = []
     level = 0
     for line in text.split("\n"):
-        found = _HEADING.match(line)
+        found = re.match(_HEADING, line)
         if found:
             depth = len(found[1])
             if found[2].casefold() == heading.casefold():

@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 
 from weft.schema.content import Json
 
-_FENCE: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_LINE: Final = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$")
-_ITEM: Final = re.compile(r"[ \t]*-[ \t]+(.*)$")
+_FENCE: Final = r"(?sm)\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)"
+_LINE: Final = r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$"
+_ITEM: Final = r"[ \t]*-[ \t]+(.*)$"
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 _FALSE: Final = frozenset({"false", "no", "off", "0", ""})
 _BOOL: Final = "tag:yaml.org,2002:bool"
@@ -22,7 +22,7 @@ MAX_SIZE: Final = 64 * 1024
 
 def split(text: str) -> tuple[Json, str]:
     """The fields and the body. Without front matter: no fields, and the text as it is. Never raises."""
-    found = _FENCE.match(text)
+    found = re.match(_FENCE, text)
     if found is None:
         return {}, text.removeprefix("\ufeff")
     body = text[found.end() :]
@@ -51,7 +51,7 @@ def _plain(block: str) -> Json | None:
     """The common case, `key: word words`, read without loading a YAML parser; None when there is more to it."""
     fields: Json = {}
     for line in block.splitlines():
-        found = _LINE.match(line)
+        found = re.match(_LINE, line)
         if found is None or found[2] is None or not found[2].strip():
             return None
         value = found[2].strip()
@@ -106,11 +106,11 @@ def _by_line(block: str) -> Json:
     fields: Json = {}
     items: list[object] | None = None
     for line in block.splitlines():
-        item = _ITEM.match(line)
+        item = re.match(_ITEM, line)
         if item is not None and items is not None:
             items.append(_unquoted(item[1]))
             continue
-        found = _LINE.match(line)
+        found = re.match(_LINE, line)
         if found is None:
             continue
         value = (found[2] or "").strip()

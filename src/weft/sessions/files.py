@@ -2,8 +2,6 @@
 
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from weft.schema.content import Unknown
 from weft.schema.records import Record, SystemRecord
 from weft.sessions import codec
 
-_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_SAFE = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
 _BOUNDARY = b'"subtype":"compact_boundary"'
 _SPACED_BOUNDARY = b'"subtype": "compact_boundary"'
 
@@ -26,7 +24,7 @@ def check_id(session_id: str) -> str:
     Raises:
         SessionError: it cannot: a path, or another kind of text.
     """
-    if not _SAFE.fullmatch(session_id):
+    if not re.fullmatch(_SAFE, session_id):
         raise SessionError(f"{session_id!r} is not a session id.", hint="`weft sessions list` shows the ids.")
     return session_id
 
@@ -60,13 +58,15 @@ def lines(data: bytes) -> Iterator[bytes]:
 
 def decode(data: bytes) -> tuple[list[Record], list[str]]:
     """The records in order, and a sentence for each line that cannot be read."""
+    from weft.sessions.decoding import decode_line
+
     records: list[Record] = []
     problems: list[str] = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line or line.isspace():
             continue
         try:
-            records.append(codec.decode_line(line))
+            records.append(decode_line(line))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             problems.append(f"line {number} cannot be read and was left out ({error})")
     return records, problems
@@ -107,6 +107,8 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises:
         SessionError: it exists already, or cannot be written.
     """
+    import tempfile
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
@@ -128,4 +130,6 @@ def copy_beside(source: Path, target: Path) -> None:
     """The files that a session keeps beside its log, for a copy of it; a missing folder is none."""
     folder = source.with_suffix("")
     if folder.is_dir():
+        import shutil
+
         shutil.copytree(folder, target.with_suffix(""), dirs_exist_ok=True, symlinks=True)

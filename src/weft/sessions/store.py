@@ -6,8 +6,6 @@ append begins on a line of its own.
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from weft import paths
 from weft.errors import SessionError
 from weft.schema import wire
 from weft.schema.records import MarkRecord, Record, UserRecord
-from weft.sessions import codec, files, listing
+from weft.sessions import codec, files
 from weft.sessions.port import SessionLog, SessionSummary
 
 
@@ -120,6 +118,8 @@ class FileStore:
         return files.decode(files.read_bytes(self._find(session_id, None)))[1]
 
     def list(self, cwd: Path | None = None, *, limit: int | None = None) -> Sequence[SessionSummary]:
+        from weft.sessions import listing
+
         homes = [(self.home, "weft")] + ([(self.foreign, "claude")] if self.foreign else [])
         return listing.list_sessions(homes, cwd, limit)
 
@@ -142,6 +142,8 @@ class FileStore:
             path.unlink()
         except OSError as error:
             raise SessionError(f"The session file {path} cannot be deleted: {error.strerror or error}.") from error
+        import shutil
+
         for folder in (path.with_suffix(""), self.home / "file-history" / session_id):
             if folder.is_dir() and not folder.is_symlink():
                 shutil.rmtree(folder, ignore_errors=True)
@@ -199,11 +201,15 @@ class MemoryLog:
 
     def spill(self, name: str, data: bytes) -> Path:
         if self._folder is None:
+            import tempfile
+
             self._folder = Path(tempfile.mkdtemp(prefix="weft-"))
         return _spill(self._folder, name, data)
 
     def close(self) -> None:
         if self._folder is not None:
+            import shutil
+
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
@@ -261,6 +267,8 @@ class MemoryStore:
 
 
 def _summary_of(session_id: str, cwd: Path, records: Sequence[Record]) -> SessionSummary:
+    from weft.sessions import listing
+
     prompts = [
         record.message.text
         for record in records

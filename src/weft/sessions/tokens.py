@@ -23,9 +23,7 @@ from weft.schema.content import (
 )
 from weft.schema.messages import Message
 
-_PIECE: Final = re.compile(
-    r" ?[A-Z]?[a-z]{1,9}| ?[A-Z]{1,4}|[0-9]{1,3}|[!-/:-@\[-^`{-~]{1,3}|_|\n+|[ \t]+|[^\x00-\x7f]", re.ASCII
-)
+_PIECE: Final = r"(?a) ?[A-Z]?[a-z]{1,9}| ?[A-Z]{1,4}|[0-9]{1,3}|[!-/:-@\[-^`{-~]{1,3}|_|\n+|[ \t]+|[^\x00-\x7f]"
 _SAMPLE: Final = 4_000
 _WHOLE: Final = 5 * _SAMPLE
 IMAGE: Final = 1_600
@@ -36,9 +34,9 @@ _BLOCK: Final = 8
 def of_text(text: str) -> int:
     size = len(text)
     if size <= _WHOLE:
-        return _scaled(len(_PIECE.findall(text)))
+        return _scaled(len(re.findall(_PIECE, text)))
     step = (size - _SAMPLE) // 4
-    counted = sum(len(_PIECE.findall(text, start, start + _SAMPLE)) for start in range(0, step * 4 + 1, step))
+    counted = sum(len(re.findall(_PIECE, text[start : start + _SAMPLE])) for start in range(0, step * 4 + 1, step))
     return _scaled(counted * size // (5 * _SAMPLE))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from weft.agent.commands.template import Part, render
-from weft.agent.folders import SAFE_NAME, Origin, Where, markdown, parse, project_folders, roots
+from weft.agent.folders import Origin, Where, is_name, markdown, parse, project_folders, roots
 from weft.protocols import frontmatter
 from weft.schema.content import Json
 from weft.schema.events import CommandInfo
@@ -44,7 +44,7 @@ def find(where: Where) -> dict[str, FileCommand]:
     """All command files by name; the first of a name counts. A name that is not a plain word is left out."""
     found: dict[str, FileCommand] = {}
     for name, path, origin in _files(where):
-        if name not in found and SAFE_NAME.fullmatch(name) and (command := _read(name, path, origin)) is not None:
+        if name not in found and is_name(name) and (command := _read(name, path, origin)) is not None:
             found.setdefault(command.name, command)
     return found
 
@@ -74,7 +74,7 @@ def _read(name: str, path: Path, origin: Origin) -> FileCommand | None:
     model = frontmatter.text(fields, "model")
     first = next((line.strip("# ").strip() for line in body.splitlines() if line.strip()), "")
     return FileCommand(
-        name=own if own and SAFE_NAME.fullmatch(own) else name,
+        name=own if own and is_name(own) else name,
         description=frontmatter.text(fields, "description") or first[:100],
         path=path,
         origin=origin,

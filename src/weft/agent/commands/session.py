@@ -7,7 +7,6 @@ from weft.agent.commands.port import Builtin, Desk, Taken
 from weft.errors import WeftError
 from weft.schema.commands import Compact, Rewind, SetMode, SetModel, SetTitle
 from weft.schema.records import Record
-from weft.sessions.rewind import points
 
 
 async def _clear(arguments: str, desk: Desk) -> Taken:
@@ -47,6 +46,8 @@ async def _rename(arguments: str, desk: Desk) -> Taken:
 
 
 async def _rewind(arguments: str, desk: Desk) -> Taken:
+    from weft.sessions.rewind import points
+
     found = points(desk.records())
     if not found:
         return Taken(local="There is nothing to go back to yet.")

@@ -6,19 +6,18 @@ stands in them is not read again, and never becomes a command to run.
 """
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
 
-_SHELL: Final = re.compile(r"!`([^`\n]+)`")
-_SHELL_FENCE: Final = re.compile(r"^```!\s*\n(.*?)\n```\s*$", re.MULTILINE | re.DOTALL)
-_SLOT: Final = re.compile(
+_SHELL: Final = r"!`([^`\n]+)`"
+_SHELL_FENCE: Final = r"(?ms)^```!\s*\n(.*?)\n```\s*$"
+_SLOT: Final = (
     r"\\\$|\$ARGUMENTS\[(\d{1,3})\]|\$(ARGUMENTS)\b|\$(\d{1,3})(?!\d)"
     r"|\$\{(?:input|args?):([\w-]+)(?::([^}]*))?\}|\$\{(\w+)\}|\$([A-Za-z_]\w*)"
 )
-_TOOL: Final = re.compile(r"(?<![\w/])#tool:([\w./-]+)")
+_TOOL: Final = r"(?<![\w/])#tool:([\w./-]+)"
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -30,6 +29,8 @@ class Part(msgspec.Struct, frozen=True):
 
 def words_of(arguments: str) -> list[str]:
     """The arguments cut as a shell would; an open quote is a letter like any other."""
+    import shlex
+
     try:
         return shlex.split(arguments)
     except ValueError:
@@ -54,7 +55,7 @@ def render(
 
 
 def _commands(body: str) -> list[re.Match[str]]:
-    found = sorted([*_SHELL.finditer(body), *_SHELL_FENCE.finditer(body)], key=lambda match: match.start())
+    found = sorted([*re.finditer(_SHELL, body), *re.finditer(_SHELL_FENCE, body)], key=lambda match: match.start())
     kept: list[re.Match[str]] = []
     for match in found:
         if not kept or match.start() >= kept[-1].end():
@@ -72,7 +73,7 @@ class _Filler:
         self.used = False
 
     def fill(self, text: str) -> str:
-        return _TOOL.sub(r"\1", _SLOT.sub(self._slot, text))
+        return re.sub(_TOOL, r"\1", re.sub(_SLOT, self._slot, text))
 
     def _slot(self, match: re.Match[str]) -> str:
         indexed, everything, number, wanted, placeholder, variable, name = match.groups()
