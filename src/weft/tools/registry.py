@@ -18,16 +18,31 @@ from weft.schema.events import ToolKind
 from weft.tools.port import AnyTool, Result, Tool, ToolContext
 
 MODULES: Mapping[str, str] = {
+    "ApplyPatch": "apply_patch",
+    "AskUserQuestion": "ask_user_question",
     "Bash": "bash",
     "Edit": "edit",
+    "EnterPlanMode": "enter_plan_mode",
+    "ExitPlanMode": "exit_plan_mode",
     "Glob": "glob",
     "Grep": "grep",
+    "LS": "ls",
+    "MultiEdit": "multi_edit",
+    "NotebookEdit": "notebook_edit",
     "Read": "read",
+    "Task": "task",
     "TaskOutput": "task_output",
     "TaskStop": "task_stop",
+    "TodoWrite": "todo_write",
+    "WebFetch": "web_fetch",
+    "WebSearch": "web_search",
     "Write": "write",
 }
-"""Tools that need nothing but their context, by name. Their class has the tool's name."""
+"""Tools that need nothing but their context, by name. Their class has the tool's name. Skill, StructuredOutput and
+ToolSearch are made for a session, by who composes it."""
+
+BY_NAME_ONLY = frozenset({"ApplyPatch", "LS", "MultiEdit"})
+"""Offered when they are asked for: what they do can be done with the others, and each manual costs tokens."""
 
 _TABLE = Path(__file__).with_name("table.json")
 
@@ -110,10 +125,15 @@ def builtin_tools() -> tuple[AnyTool, ...]:
     return tuple(_lazy(entry) for entry in entries)
 
 
+@cache
+def _usual() -> tuple[AnyTool, ...]:
+    return tuple(tool for tool in builtin_tools() if tool.name not in BY_NAME_ONLY)
+
+
 def built_in(names: Sequence[str] | None = None) -> tuple[AnyTool, ...]:
-    """These tools, by name or alias; the whole set when None. A name that is not ours is somebody else's."""
+    """These tools, by name or alias; the usual set when None. A name that is not ours is somebody else's."""
     if names is None:
-        return builtin_tools()
+        return _usual()
     wanted = set(names)
     return tuple(tool for tool in builtin_tools() if wanted & {tool.name, *tool.aliases})
 

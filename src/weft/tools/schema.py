@@ -33,11 +33,11 @@ def _plain(node: dict[str, Any]) -> dict[str, Any]:
     choices = cast("list[dict[str, Any]]", node.get("anyOf") or [])
     real = [choice for choice in choices if choice.get("type") != "null"]
     rest = {key: value for key, value in node.items() if key != "default" or value is not None}
-    if "enum" in rest and all(isinstance(value, str) for value in rest["enum"]):
-        rest["type"] = "string"
     if len(real) == 1 and len(real) < len(choices):
         rest.pop("anyOf")
-        return {**real[0], **rest}
+        rest = {**real[0], **rest}
+    if all(isinstance(value, str) for value in rest.get("enum", [None])):
+        rest["type"] = "string"
     return rest
 
 
@@ -48,4 +48,5 @@ def schema_of(args: type[msgspec.Struct]) -> Json:
     schema = _inline(whole, whole.get("$defs", {}))
     schema.pop("description", None)
     schema["additionalProperties"] = False
-    return schema
+    # Defaults become what JSON makes of them.
+    return msgspec.json.decode(msgspec.json.encode(schema), type=dict[str, object])

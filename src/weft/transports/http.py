@@ -6,7 +6,7 @@ is asked for, so a slow reader slows the server. Every wait has a limit; leaving
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import SplitResult, urlsplit
@@ -29,6 +29,9 @@ USER_AGENT: Final = f"weft/{__version__}"
 _MAX_HEAD: Final = 128 * 1024
 _READ: Final = 65536
 log = logging.getLogger(__name__)
+
+
+Resolve = Callable[[str, int], Awaitable[str]]
 
 
 class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +148,15 @@ class HttpResponse:
 class HttpClient:
     """Requests to any number of origins. `env` has the proxy variables; None means that there are none."""
 
-    def __init__(self, *, limits: HttpLimits | None = None, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        limits: HttpLimits | None = None,
+        env: Mapping[str, str] | None = None,
+        resolve: Resolve | None = None,
+    ) -> None:
+        """`resolve` says which address a host name stands for; it is connected to as it is, and may refuse."""
+        self._resolve = resolve
         self.limits = limits or HttpLimits()
         self._env = env or {}
         self._kept: dict[str, _Connection] = {}
@@ -283,7 +294,8 @@ class HttpClient:
         stream: ByteStream | None = None
         try:
             with anyio.fail_after(self.limits.connect):
-                stream = await anyio.connect_tcp(*((proxy.host, proxy.port) if proxy else (host, port)))
+                address = await self._resolve(host, port) if self._resolve is not None else host
+                stream = await anyio.connect_tcp(*((proxy.host, proxy.port) if proxy else (address, port)))
                 if secure and proxy is not None:
                     await proxy.open_tunnel(stream, host, port)
                 if secure:
