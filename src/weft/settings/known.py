@@ -35,7 +35,7 @@ class Permissions(msgspec.Struct, rename="camel", omit_defaults=True):
 class HookCommand(msgspec.Struct, omit_defaults=True):
     """One hook. A command gets a JSON object on standard input."""
 
-    type: Literal["command", "prompt", "agent", "http", "mcp_tool", "python"] = "command"
+    type: Literal["command", "prompt", "agent", "http", "mcp_tool"] = "command"
     command: str = ""
     timeout: Annotated[float, Meta(description="Seconds; 60 unless set.", gt=0)] = 60
 
@@ -52,14 +52,10 @@ class SandboxNetwork(msgspec.Struct, rename="camel", omit_defaults=True):
 class Sandbox(msgspec.Struct, rename="camel", omit_defaults=True):
     """The box that shell commands and hooks run in."""
 
-    enabled: bool = True
+    enabled: Annotated[bool, Meta(description="Commands and hooks run in the box.")] = False
     network: SandboxNetwork | bool = False
     allow_write: Annotated[list[str], Meta(description="More folders that commands may write.")] = []
     keep_env: Annotated[list[str], Meta(description="Secret-looking variables that commands may see.")] = []
-    excluded_commands: Annotated[list[str], Meta(description="Programs that run outside of the box.")] = []
-    auto_allow_bash_if_sandboxed: Annotated[
-        bool, Meta(description="Commands that run inside the box are not asked about.")
-    ] = False
 
 
 class StatusLine(msgspec.Struct, omit_defaults=True):
