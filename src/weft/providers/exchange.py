@@ -9,7 +9,7 @@ import msgspec
 from weft.errors import RemoteProtocolError, TransportError, TransportTimeout
 from weft.protocols.failures import error_in, failure, failure_of_answer, failure_of_error
 from weft.schema.stream import StreamEvent, StreamFailed
-from weft.transports.http import HttpClient, HttpResponse
+from weft.transports.http import BadAddress, HttpClient, HttpResponse
 
 _MAX_ERROR = 1024 * 1024
 _MAX_WHOLE = 256 * 1024 * 1024
@@ -89,6 +89,8 @@ async def _settle(response: HttpResponse) -> None:
 def _unreachable(error: TransportError) -> StreamFailed:
     if isinstance(error, TransportTimeout):
         return failure("timeout", str(error), hint=error.hint or "The server may be busy; try again.")
+    if isinstance(error, BadAddress):
+        return failure("invalid_request", str(error), hint="Check the base URL.")
     hint = error.hint or "Check the network and the base URL; for a local model, check that its server runs."
     return failure("connection", str(error), hint=hint)
 

@@ -34,6 +34,10 @@ log = logging.getLogger(__name__)
 Resolve = Callable[[str, int], Awaitable[str]]
 
 
+class BadAddress(TransportError):
+    """What was given is not an address: asking again cannot help."""
+
+
 class HttpLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds. `first_byte` is from the end of the request to the head of the answer; `idle` between two reads."""
 
@@ -169,8 +173,9 @@ class HttpClient:
         """The answer, whatever its status, once its head is there. Use it as a context, or close it.
 
         Raises:
+            BadAddress: `url` is none.
             TransportTimeout: a limit ran out.
-            TransportError: the address is none, nothing listens there, or the connection failed.
+            TransportError: nothing listens there, or the connection failed.
         """
         parts = _split(url)
         origin = f"{parts.scheme}://{parts.netloc}"
@@ -326,9 +331,9 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise TransportError(f"{url!r} is not an address: {error}") from None
+        raise BadAddress(f"{url!r} is not an address: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise TransportError(f"{url!r} is not an address: it must begin with http:// or https:// and name a host")
+        raise BadAddress(f"{url!r} is not an address: it must begin with http:// or https:// and name a host")
     return parts._replace(netloc=parts.netloc.rpartition("@")[2])
 
 

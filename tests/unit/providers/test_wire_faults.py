@@ -141,6 +141,13 @@ async def test_nothing_listening_is_a_failure_with_a_hint(dialect: str) -> None:
 
 
 @BOTH
+async def test_what_is_no_address_is_not_asked_again(dialect: str) -> None:
+    events = [event async for event in provider_at(dialect, "nonsense").stream(REQUEST)]
+    assert len(events) == 1 and isinstance(events[0], StreamFailed)
+    assert "not an address" in events[0].message and not events[0].retryable
+
+
+@BOTH
 async def test_weft_says_who_it_is_whatever_the_headers_say(dialect: str) -> None:
     headers = {"User-Agent": "someone-else/1.0", "X-Team": "a"}
     async with fake(dialect, ["ok"]) as server:
