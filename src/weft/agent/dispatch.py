@@ -69,6 +69,7 @@ class Dispatch:
         emit: Callable[[AgentEvent], None],
         steering: Callable[[], Awaitable[list[Addition]]] | None = None,
         touched: Callable[[str], Content] | None = None,
+        before_edit: Callable[[str, str], Awaitable[None]] | None = None,
         parent: str | None = None,
     ) -> None:
         self._box = box
@@ -82,6 +83,7 @@ class Dispatch:
         self._emit = emit
         self._steering = steering
         self._touched = touched
+        self._before_edit = before_edit
         self._parent = parent
         self._guard = LoopGuard()
         self._over: TurnOver | None = None
@@ -198,6 +200,9 @@ class Dispatch:
         )
         call.started = time.monotonic()
         context = msgspec.structs.replace(context, use=final, sandbox=ruling.sandbox)
+        if self._before_edit is not None and tool.group == "edit":
+            for path in tool.paths(tool.decode(ruling.input)):
+                await self._before_edit(use.id, path)
         result = await run_tool(tool, ruling.input, context)
         if not result.is_error:
             self._paths.update(dict.fromkeys(tool.paths(tool.decode(ruling.input))))

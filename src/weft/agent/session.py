@@ -121,6 +121,7 @@ class Session:
         resources: Sequence[AbstractAsyncContextManager[object]] = (),
         notes: Sequence[Notice] = (),
         background: Callable[[], bool] = lambda: False,
+        began: Callable[[str], None] = lambda _prompt_id: None,
     ) -> None:
         self.state = state
         self.channel = channel
@@ -136,6 +137,7 @@ class Session:
         self._resources = resources
         self._notes = notes
         self._background = background
+        self._began = began
         self._inbox = Inbox(lambda prompts: channel.put(QueueChanged(prompts=prompts)))
         self._scope: anyio.CancelScope | None = None
         self.turn: Turn | None = None
@@ -325,6 +327,7 @@ class Session:
             return "local_command", taken.local or ""
         history = self.thread.history
         opening = await self._opening() if self._opening is not None and not history.messages else ()
+        self._began(prompt.id)
         before = opening + taken.reminders + tuple(Text(note) for note in context)
         history.add_prompt(
             taken.content, record_id=prompt.id, synthetic=prompt.synthetic, mode=self.state.mode, before=before

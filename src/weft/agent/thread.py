@@ -39,6 +39,7 @@ class Work(msgspec.Struct, kw_only=True):
     emit: Callable[[AgentEvent], None]
     steering: Callable[[], Awaitable[list[Addition]]] | None = None
     touched: Callable[[str], Content] | None = None
+    before_edit: Callable[[str, str], Awaitable[None]] | None = None
     structured: bool = False
     agent: str = ""
     parent: str | None = None
@@ -81,6 +82,7 @@ class WorkThread:
             emit=work.emit,
             steering=work.steering,
             touched=work.touched,
+            before_edit=work.before_edit,
             parent=work.parent,
         )
 

@@ -35,7 +35,8 @@ async def _run(arguments: Arguments) -> int:
     options = to_options(arguments, asks=ALL_ASKS if asks else frozenset())
 
     async def open_session(initialize: Json, ask: Ask) -> Session:
-        return await build(with_initialize(options, initialize), Overrides(ask_host=ask))
+        mirror = server.mirror if arguments.session_mirror else None
+        return await build(with_initialize(options, initialize), Overrides(ask_host=ask, mirror=mirror))
 
     server = StreamServer(
         stdio_stream(),

@@ -32,9 +32,10 @@ from weft.providers.port import Provider
 from weft.schema.content import Json
 from weft.schema.events import ModelInfo
 from weft.schema.messages import ThinkingConfig, Usage
+from weft.schema.records import Record
 from weft.sdk.conversation import Conversation, open_conversation
 from weft.sdk.staff import Staff
-from weft.sessions.port import SessionStore
+from weft.sessions.port import SessionLog, SessionStore
 from weft.settings import Settings, load_settings
 from weft.tools.port import AnyTool
 from weft.workspace.port import Workspace
@@ -56,6 +57,8 @@ class Overrides(msgspec.Struct, kw_only=True):
     """Puts something in front of the workspace, such as an editor's buffers."""
     store: SessionStore | None = None
     tools: Sequence[AnyTool] = ()
+    mirror: Callable[[Path, Record], None] | None = None
+    """Sees every record that goes into a log."""
     ask_host: AskHost | None = None
     """Reaches a host at the other end of a pipe: its hook callbacks and the tools in its process."""
     home: Path | None = None
@@ -125,7 +128,6 @@ class Ground:
         self.state = self._state()
         self.asks = Asks(self.channel.put, self.options.asks)
         self.hooks = self._hooks()
-        self.checkpoints = None
         self.inline = await self._inline()
         self.where = Where.of_this_machine(self.options.cwd, self.sources)
         self.staff = Staff(self, self.where)
@@ -271,6 +273,13 @@ class Ground:
         """Another model for a session that runs; None is the one that the settings name."""
         self.resolved = await self._resolve(model)
         return self.resolved.model
+
+    def mirror_of(self, log: SessionLog | None) -> Callable[[Record], None] | None:
+        mirror = self.overrides.mirror
+        if mirror is None or log is None or log.path is None:
+            return None
+        path = log.path
+        return lambda record: mirror(path, record)
 
     def servers(self) -> "Servers | None":
         from weft.sdk.servers import open_servers

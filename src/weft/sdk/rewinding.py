@@ -1,5 +1,6 @@
 """Back to before a message: files from their checkpoints, the conversation from its log."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from weft.agent.history import History
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Rewinder:
     """Implements the control's `Rewinds`."""
 
-    def __init__(self, store: SessionStore, session_id: str, checkpoints: "Checkpoints | None") -> None:
+    def __init__(self, store: SessionStore, session_id: Callable[[], str], checkpoints: "Checkpoints | None") -> None:
         self._store = store
         self._session_id = session_id
         self._checkpoints = checkpoints
@@ -28,7 +29,7 @@ class Rewinder:
     async def conversation(self, message_id: str, history: History) -> None:
         history.scribe.sync()
         try:
-            found = rewind(self._store.load(self._session_id), message_id, self._session_id)
+            found = rewind(self._store.load(self._session_id()), message_id, self._session_id())
         except SessionError as error:
             raise UsageError(str(error)) from None
         history.scribe.write(found.mark)

@@ -21,12 +21,18 @@ from weft.agent.toolbox import ToolBox
 from weft.agent.turn import Limits
 from weft.context.assemble import Assembler, PromptOptions
 from weft.context.port import Listing, Piece, View
+from weft.permissions.ceiling import CeilingGate
+from weft.permissions.gate import RuleGate
+from weft.permissions.port import Gate
 from weft.providers.port import Provider
 from weft.schema.commands import Prompt, ServerCommand
 from weft.schema.content import Content, Json, ToolUse
-from weft.schema.events import AgentEvent, Notice, ServerInfo, TaskChanged, TaskInfo, ToolProgressed
+from weft.schema.events import AgentEvent, Notice, ServerInfo, TaskChanged, TaskInfo, ToolEnded, ToolProgressed
 from weft.sdk.rewinding import Rewinder
+from weft.sdk.sidelog import open_side_log
 from weft.sessions.ledger import Ledger
+from weft.tools.checkpoints import Checkpoints
+from weft.tools.diff import counts
 from weft.tools.file_states import FileStateStore
 from weft.tools.port import AnyTool, Progress, SubagentRequest, ToolContext
 from weft.tools.tasks import BackgroundTasks
@@ -43,7 +49,7 @@ class Workbench:
 
     def __init__(self, ground: "Ground") -> None:
         self.ground = ground
-        self.emit = ground.channel.put
+        self.emit = self._noted
         self.editor: EditorSeat | None = None
         self.workspace = self._workspace()
         self.files = FileStateStore()
@@ -66,7 +72,17 @@ class Workbench:
             prompt=self._prompt_later,
             parent_turn=lambda: self._session.turn,
         )
+        self.checkpoints = self._open_checkpoints()
         self.thread = self._main_thread()
+
+    def _noted(self, event: AgentEvent) -> None:
+        """Every event on its way out; what tools did goes into the ledger."""
+        if isinstance(event, ToolEnded):
+            self.ledger.add_tool(event.duration)
+            for edit in event.edits:
+                added, removed = counts(edit.before, edit.after)
+                self.ledger.add_edit(edit.path, added=added, removed=removed)
+        self.ground.channel.put(event)
 
     def _assembler(self, agent: AgentDefinition | None) -> Assembler:
         """An agent's own prompt takes the place of ours; what the caller replaced counts more than either."""
@@ -236,15 +252,19 @@ class Workbench:
         found.append(Listing("Tools that have to be looked up with ToolSearch before they are used", deferred))
         return tuple(listing for listing in found if listing.rows)
 
-    def _scribe(self, agent_id: str | None = None, tip: str | None = None) -> Scribe:
+    def _scribe(self, *, tip: str | None = None, agent_id: str | None = None, about: Json | None = None) -> Scribe:
         ground = self.ground
+        log = ground.conversation.log
+        if agent_id is not None:
+            log = open_side_log(log, agent_id, about or {})
         return Scribe(
-            ground.conversation.log,
+            log,
             session_id=ground.conversation.session_id,
             cwd=lambda: ground.state.cwd,
             version=__version__,
             tip=tip,
             agent_id=agent_id,
+            mirror=ground.mirror_of(log),
         )
 
     def _work(
@@ -273,8 +293,19 @@ class Workbench:
             context=partial(self._context, spawner, parent),
             emit=emit,
             touched=self._touched,
+            before_edit=self._before_edit if self.checkpoints is not None else None,
             parent=parent,
         )
+
+    def _open_checkpoints(self) -> Checkpoints | None:
+        ground = self.ground
+        if not ground.options.checkpoints or ground.conversation.log is None:
+            return None
+        return Checkpoints(ground.home, ground.conversation.session_id, self.workspace)
+
+    async def _before_edit(self, tool_use_id: str, path: str) -> None:
+        assert self.checkpoints is not None
+        await self.checkpoints.save(tool_use_id, self.ground.state.cwd / path)
 
     def _provider(self) -> Provider:
         """Servers start once the first request is out, so that it never waits for them."""
@@ -323,7 +354,13 @@ class Workbench:
         agent = self.ground.staff.get(request.agent)
         without = ("AskUserQuestion", "ExitPlanMode", "EnterPlanMode", *agent.disallowed_tools)
         box = self.box.narrowed(agent.tools, without=without)
-        history = History(self._scribe(agent_id), emit=emit, parent=request.tool_use_id)
+        about: Json = {
+            "agentType": agent.name,
+            "description": request.description,
+            "toolUseId": request.tool_use_id,
+            "spawnDepth": depth,
+        }
+        history = History(self._scribe(agent_id=agent_id, about=about), emit=emit, parent=request.tool_use_id)
         work = self._work(
             box=box,
             make=self._requests(box, self._assembler_for(agent), request.model or agent.model),
@@ -333,7 +370,18 @@ class Workbench:
         )
         work.limits = Limits(self.ledger, max_turns=agent.max_turns, max_budget=self.ground.options.max_budget)
         work.agent = agent.name
+        work.gate = self._narrower_gate(agent)
         return WorkThread(work, history)
+
+    def _narrower_gate(self, agent: AgentDefinition) -> Gate:
+        """The stricter of the session's gate and the agent's own mode."""
+        parent = self.ground.gate
+        own = None
+        if agent.permission_mode is not None:
+            own = RuleGate(
+                parent.rules, cwd=parent.cwd, mode=agent.permission_mode, directories=parent.roots, env=self.ground.env
+            )
+        return CeilingGate(parent, own)
 
     # --- the session --------------------------------------------------------------------------------------------
 
@@ -373,7 +421,7 @@ class Workbench:
             subagents=self.subagents,
             compactor=compactor,
             choose=ground.choose,
-            rewinds=Rewinder(ground.store, ground.conversation.session_id, self.ground.checkpoints),
+            rewinds=Rewinder(ground.store, lambda: ground.conversation.session_id, self.checkpoints),
             servers=self._server_command,
             fresh=self._fresh,
             pieces=self.pieces,
@@ -410,6 +458,7 @@ class Workbench:
             opening=self._opening if not ground.options.bare else None,
             resources=self._resources(),
             background=self._background,
+            began=self.checkpoints.begin if self.checkpoints is not None else lambda _id: None,
             notes=tuple(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
         )
         self.thread.work.steering = session.steering

@@ -7,6 +7,7 @@ control request is handled in a task of its own: an answer of the host may be ne
 import logging
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Protocol
 
 import anyio
@@ -38,9 +39,11 @@ from weft.schema.events import (
     ToolCalled,
     TurnEnded,
 )
-from weft.schema.wire import encode
+from weft.schema.records import Record
+from weft.schema.wire import decode_object, encode
 from weft.serve.stream_json import asking
 from weft.serve.stream_json.translate import Translator
+from weft.sessions.codec import encode_record
 from weft.transports.messages import MessageStream
 
 logger = logging.getLogger(__name__)
@@ -79,6 +82,7 @@ class StreamServer:
         self._input_closed = False
         self._written = anyio.Event()
         self._failed = False
+        self._mirrored: dict[str, list[Json]] = {}
         self._count = 0
         self.exit_code = 0
 
@@ -169,9 +173,23 @@ class StreamServer:
     async def _pump(self, session: Session) -> None:
         async for event in session.events():
             for message in self._translator.feed(event):
+                if message["type"] == "result":
+                    await self._flush_mirror()
                 await self.write(message)
             self._follow(event, session, self._group)
+        await self._flush_mirror()
         self._written.set()
+
+    def mirror(self, path: Path, record: Record) -> None:
+        """A line of the transcript, for a host that keeps its own copy."""
+        line = decode_object(encode_record(record))
+        if not str(line.get("type")).startswith("api-request"):
+            self._mirrored.setdefault(str(path), []).append(line)
+
+    async def _flush_mirror(self) -> None:
+        mirrored, self._mirrored = self._mirrored, {}
+        for path, entries in mirrored.items():
+            await self.write({"type": "transcript_mirror", "filePath": path, "entries": entries})
 
     def _follow(self, event: AgentEvent, session: Session, group: TaskGroup) -> None:
         match event:
