@@ -42,7 +42,8 @@ class Gate(Protocol):
     An exception here counts as a deny, never as an allow.
     """
 
-    mode: Mode
+    @property
+    def mode(self) -> Mode: ...
 
     def decide(self, call: Call) -> Decision: ...
 
