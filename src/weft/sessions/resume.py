@@ -173,13 +173,16 @@ def _with_branches(members: Sequence[ChainRecord], picked: Sequence[int]) -> tup
     if len(picked) == len(members):
         return tuple(members)
     chosen = set(picked)
-    replies = {r.reply.id for i in picked if isinstance(r := members[i], AssistantRecord) and r.reply.id}
+    reply_of: dict[str, str] = {}
     uses: set[str] = set()
     for index in range(picked[0], picked[-1] + 1):
         member = members[index]
-        if isinstance(member, AssistantRecord) and member.reply.id in replies:
-            chosen.add(index)
-            uses.update(use.id for use in member.reply.tool_uses)
+        if isinstance(member, AssistantRecord):
+            # A line of a reply follows another line of it. The id alone would not do: some servers use one twice.
+            if index in chosen or reply_of.get(member.origin.parent_uuid or "") == (member.reply.id or None):
+                chosen.add(index)
+                reply_of[member.origin.uuid] = member.reply.id
+                uses.update(use.id for use in member.reply.tool_uses)
         elif isinstance(member, UserRecord) and index not in chosen and _answers(member, uses):
             chosen.add(index)
     return tuple(members[index] for index in sorted(chosen))
@@ -209,16 +212,18 @@ def to_history(chain: Iterable[ChainRecord]) -> tuple[Message, ...]:
 
 
 def _merged(messages: Iterable[tuple[str, Message]]) -> list[Message]:
-    """One message for all lines of a reply. Results of parallel tools may stand between its lines on disk."""
+    """One message for all lines of a reply. Only results of its own tools may stand between them on disk."""
     merged: list[Message] = []
-    index_of: dict[str, int] = {}
+    last_id, last_at = "", 0
     for reply_id, message in messages:
-        if reply_id and reply_id in index_of:
-            index = index_of[reply_id]
-            merged[index] = Message("assistant", merged[index].content + message.content)
+        if message.role == "user":
+            if not all(isinstance(block, ToolResult) for block in message.content):
+                last_id = ""
+        elif reply_id and reply_id == last_id:
+            merged[last_at] = Message("assistant", merged[last_at].content + message.content)
             continue
-        if reply_id:
-            index_of[reply_id] = len(merged)
+        else:
+            last_id, last_at = reply_id, len(merged)
         merged.append(message)
     return merged
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.property.test_session_log import check_valid
@@ -92,6 +93,15 @@ def test_taking_over_a_foreign_session_copies_it_and_leaves_the_source(claude: F
     assert log.path.stat().st_mode & 0o077 == 0
 
 
+def test_a_server_that_uses_an_id_twice_does_not_join_two_replies() -> None:
+    talk = Talk()
+    for text in ("one", "two"):
+        talk.user(f"say {text}")
+        record = talk.assistant(text)
+        talk.records[-1] = msgspec.structs.replace(record, reply=msgspec.structs.replace(record.reply, id="same"))
+    assert [m.text for m in resume.rebuild(SESSION, talk.records).history] == ["say one", "one", "say two", "two"]
+
+
 def test_a_tool_that_a_crash_cut_short_has_a_result_that_says_so() -> None:
     talk = Talk()
     talk.user("go")
@@ -167,8 +177,6 @@ def test_until_is_the_conversation_as_it_was_then() -> None:
 def test_a_file_whose_parents_go_round_in_a_circle_is_read() -> None:
     talk = Talk()
     one, two = talk.user("a"), talk.user("b")
-    import msgspec
-
     looped = msgspec.structs.replace(one, origin=msgspec.structs.replace(one.origin, parent_uuid=two.origin.uuid))
     check_valid(resume.rebuild(SESSION, [looped, two]).history)
 
