@@ -21,6 +21,8 @@ START_LIMIT = 15.0
 FIRST_LIMIT = 12.0
 """A server that has said nothing of a file yet may still be reading the project."""
 LATER_LIMIT = 3.0
+SILENCE = 1.5
+"""A server that pushes says nothing when nothing changed: silence for this long means that."""
 MAX_OPEN = 64
 MAX_STARTS = 3
 
@@ -86,7 +88,8 @@ class LanguageServer:
         await self._ready.wait()
         try:
             file = await self._sync(uri, path, text)
-            with anyio.move_on_after(LATER_LIMIT if file.times else FIRST_LIMIT):
+            later = LATER_LIMIT if self._client.pulls else SILENCE
+            with anyio.move_on_after(later if file.times else FIRST_LIMIT):
                 if not self._client.pulls:
                     await self._settle(file)
                 if self._client.pulls:

@@ -1,0 +1,120 @@
+"""Real language servers, pushing and pulling, behind the headless editor."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.peers import peer_bin
+from weft.ide.editors.headless.editor import HeadlessEditor
+from weft.ide.editors.headless.languages import SERVERS, ServerSpec, find_servers
+from weft.protocols.ide.values import Diagnostic
+
+
+def server(name: str, peer: str) -> ServerSpec:
+    (spec,) = (spec for spec in find_servers(trusted=True, path=str(peer_bin(peer).parent)) if spec.name == name)
+    return spec
+
+
+def codes(found: tuple[Diagnostic, ...]) -> set[str | None]:
+    return {item.code for item in found}
+
+
+async def check(editor: HeadlessEditor, path: Path) -> tuple[Diagnostic, ...]:
+    (file,) = await editor.diagnostics(str(path))
+    return file.diagnostics
+
+
+async def test_ruff_is_found_beside_our_python_and_needs_no_trust(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("import os\n")
+    with anyio.fail_after(20):
+        async with HeadlessEditor([tmp_path], servers=find_servers(trusted=False, path=""), kernel=False) as editor:
+            assert editor.servers == ("ruff",)
+            (item,) = await check(editor, path)
+            assert (item.code, item.source, item.severity, item.start.line) == ("F401", "Ruff", "Warning", 0)
+            path.write_text("x = 1\n")
+            assert await check(editor, path) == ()
+            editor.edit(str(path), "import re\n")
+            assert codes(await check(editor, path)) == {"F401"} and path.read_text() == "x = 1\n"
+
+
+async def test_basedpyright_sees_types_and_changes(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("x: int = 'a'\n")
+    with anyio.fail_after(40):
+        spec = server("basedpyright", "basedpyright")
+        async with HeadlessEditor([tmp_path], servers=(spec,), kernel=False) as editor:
+            assert codes(await check(editor, path)) == {"reportAssignmentType"}
+            path.write_text("x: int = 1\n")
+            assert await check(editor, path) == ()
+            path.write_text("x: int = 1\ny: str = 2\n")
+            ((item),) = await check(editor, path)
+            assert item.start.line == 1 and item.severity == "Error"
+
+
+async def test_typescript_language_server_sees_types_and_changes(tmp_path: Path) -> None:
+    path = tmp_path / "a.ts"
+    path.write_text("const x: number = 'a';\nexport { x };\n")
+    with anyio.fail_after(40):
+        spec = server("typescript", "typescript-language-server")
+        async with HeadlessEditor([tmp_path], servers=(spec,), kernel=False) as editor:
+            assert codes(await check(editor, path)) == {"2322"}
+            path.write_text("const x: number = 1;\nexport { x };\n")
+            assert await check(editor, path) == ()
+
+
+async def test_all_open_files_are_told_and_other_languages_have_none(tmp_path: Path) -> None:
+    for name, text in (("a.py", "import os\n"), ("b.py", "import re\n"), ("c.txt", "hello\n")):
+        (tmp_path / name).write_text(text)
+    with anyio.fail_after(20):
+        async with HeadlessEditor([tmp_path], servers=find_servers(trusted=False, path=""), kernel=False) as editor:
+            assert await check(editor, tmp_path / "c.txt") == ()
+            assert await check(editor, tmp_path / "gone.py") == ()
+            await check(editor, tmp_path / "a.py")
+            await check(editor, tmp_path / "b.py")
+            found = await editor.diagnostics(None)
+            assert [(Path(file.path).name, len(file.diagnostics)) for file in found] == [("a.py", 1), ("b.py", 1)]
+
+
+async def test_a_server_that_dies_is_started_again_and_one_that_cannot_start_costs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("import os\n")
+    broken = ServerSpec(name="broken", command=("/bin/false",), languages=frozenset({"python"}))
+    (ruff,) = find_servers(trusted=False, path="")
+    with anyio.fail_after(20):
+        async with HeadlessEditor([tmp_path], servers=(broken, ruff), kernel=False) as editor:
+            assert codes(await check(editor, path)) == {"F401"}
+            running = editor._servers._running["ruff"]
+            running._child.signal(9)
+            while not running.ended:
+                await anyio.sleep(0.005)
+            assert codes(await check(editor, path)) == {"F401"}
+
+
+def test_servers_that_run_a_projects_code_wait_for_trust(tmp_path: Path) -> None:
+    for spec in SERVERS:
+        program = tmp_path / spec.command[0]
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    assert {spec.name for spec in find_servers(trusted=False, path=str(tmp_path))} == {"ruff"}
+    assert len(find_servers(trusted=True, path=str(tmp_path))) == 3
+
+
+@pytest.mark.parametrize("code", ["print('hi')\n6 * 7"])
+async def test_code_runs_in_a_real_kernel_and_variables_stay(tmp_path: Path, code: str) -> None:
+    with anyio.fail_after(60):
+        async with HeadlessEditor([tmp_path], servers=()) as editor:
+            assert "executeCode" in editor.tools
+            assert [output.data for output in await editor.execute(code)] == ["hi\n42"]
+            await editor.execute("kept = 5")
+            assert [output.data for output in await editor.execute("kept")] == ["5"]
+            (error,) = await editor.execute("1 / 0")
+            assert "ZeroDivisionError" in error.data and "\x1b" not in error.data
+            picture = (
+                "from IPython.display import Image, display\nimport base64\n"
+                "display(Image(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+                "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')))"
+            )
+            (image,) = await editor.execute(picture)
+            assert image.media_type == "image/png" and image.data.startswith("iVBOR")
