@@ -29,6 +29,7 @@ from weft.schema.commands import Prompt, ServerCommand
 from weft.schema.content import Content, Json, ToolUse
 from weft.schema.events import AgentEvent, Notice, ServerInfo, TaskChanged, TaskInfo, ToolEnded, ToolProgressed
 from weft.sdk.rewinding import Rewinder
+from weft.sdk.session_tools import SessionTools
 from weft.sdk.sidelog import open_side_log
 from weft.sessions.ledger import Ledger
 from weft.tools.checkpoints import Checkpoints
@@ -57,7 +58,7 @@ class Workbench:
             self.workspace, self._task_folder(), on_change=self._task_changed, env=ground.settings.env()
         )
         self.servers = ground.servers()
-        sources = (self._own_tools, self._built_in, self._server_tools, self._editor_tools)
+        sources = (self._own_tools, self._built_in, self._session_tools(), self._server_tools, self._editor_tools)
         self.box = ToolBox(sources, offered=self._offered)
         resumed, options = ground.conversation.resumed, ground.options
         self.ledger = Ledger(ground.price, resumed.ledger if resumed is not None else None)
@@ -147,12 +148,19 @@ class Workbench:
         return self.ground.overrides.tools
 
     def _built_in(self) -> Iterable[AnyTool]:
-        from weft.tools.registry import builtin_tools
+        from weft.tools.registry import built_in
 
-        wanted = self.ground.options.tools
-        if wanted is None:
-            return builtin_tools()
-        return [tool for tool in builtin_tools() if {tool.name, *tool.aliases} & set(wanted)]
+        return built_in(self.ground.options.tools)
+
+    def _session_tools(self) -> SessionTools:
+        options, state = self.ground.options, self.ground.state
+        return SessionTools(
+            names=options.tools,
+            schema=options.output_schema,
+            skills=lambda: self.intake.skills,
+            session_id=lambda: state.session_id,
+            cwd=lambda: state.cwd,
+        )
 
     def _server_tools(self) -> Iterable[AnyTool]:
         if self.ground.inline is not None:

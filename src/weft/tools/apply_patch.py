@@ -56,8 +56,6 @@ class ApplyPatch(Tool[ApplyPatchArgs]):
         done: list[Step] = []
         try:
             for step in steps:
-                if context.backup is not None:
-                    await context.backup(step.path)
                 await _put(context, step.path, step.after)
                 done.append(step)
         except WorkspaceError as error:

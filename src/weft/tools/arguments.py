@@ -1,7 +1,6 @@
 """A model's arguments: read leniently where the meaning is plain, refused with a sentence where it is not."""
 
 import re
-from difflib import get_close_matches
 from typing import TypeVar, cast
 
 import msgspec
@@ -61,11 +60,15 @@ def _opened(item: object) -> object:
 
 
 def _strangers(unknown: list[str], known: list[str]) -> str:
+    if not unknown:
+        return ""
+    from difflib import get_close_matches
+
     words: list[str] = []
     for key in unknown:
         close = get_close_matches(key, known, 1, 0.5) or [name for name in known if key in name.split("_")]
         words.append(f"there is no argument `{key}`" + (f" (did you mean `{close[0]}`?)" if close else ""))
-    return " " + "; ".join(words) if words else ""
+    return " " + "; ".join(words)
 
 
 def explain(error: msgspec.ValidationError, tool: AnyTool) -> str:

@@ -6,14 +6,12 @@ each message that began a turn and one for each file's first change in it. The i
 
 import logging
 import os
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
 from weft.errors import WorkspaceError
 from weft.schema.content import Json
-from weft.tools.diff import counts
 from weft.tools.text import showable
 from weft.workspace.port import Workspace
 
@@ -85,6 +83,8 @@ class Checkpoints:
 
     def _store(self, real: str, data: bytes) -> str:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        from hashlib import sha256
+
         stem = sha256(os.fsencode(real)).hexdigest()[:16]
         version = 1 + sum(isinstance(line, _Saved) and line.real == real for line in self._lines)
         while True:
@@ -128,6 +128,8 @@ class Checkpoints:
 
         A file whose path leads elsewhere now, because a link was put in its way, is left alone and named.
         """
+        from weft.tools.diff import counts
+
         saved = self._before(message_id)
         if saved is None:
             return {"canRewind": False, "error": "No file checkpoint found for this message."}

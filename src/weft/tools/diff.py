@@ -4,7 +4,6 @@ Lines end at LF only, so any text round-trips: `apply_hunks(a, hunks(a, b)) == b
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from difflib import SequenceMatcher
 
 import msgspec
 
@@ -51,6 +50,8 @@ def _opcodes(old: Sequence[str], new: Sequence[str]) -> Iterable[tuple[str, int,
     if min(old_end - head, new_end - head) > _REWRITE:
         yield "replace", head, old_end, head, new_end
     elif old_end > head or new_end > head:
+        from difflib import SequenceMatcher
+
         matcher = SequenceMatcher(None, old[head:old_end], new[head:new_end])
         for tag, a, b, c, d in matcher.get_opcodes():
             yield tag, a + head, b + head, c + head, d + head

@@ -85,8 +85,6 @@ async def store(context: ToolContext, now: Current, text: str) -> Written:
     file = now.file or TextFile("")
     data = file.encode(text)
     before = await _problems(context, now.path) if now.file else ()
-    if context.backup is not None:
-        await context.backup(now.path)
     try:
         await context.workspace.write(now.path, data)
         kept = await context.workspace.read(now.path)

@@ -154,8 +154,6 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """False when a rule denies this (tool name, input): searches hide what may not be read."""
     sandbox: bool = True
     """Commands run in the sandbox, where there is one."""
-    backup: Callable[[Path], Awaitable[None]] | None = None
-    """Called before a file is changed, so that the change can be taken back."""
 
 
 class Tool(Generic[A]):

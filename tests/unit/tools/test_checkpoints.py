@@ -1,6 +1,5 @@
 """Files go back to before any message, and nothing else does."""
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,12 @@ def root(tmp_path: Path) -> Path:
 
 def opened(root: Path) -> tuple[Checkpoints, ToolContext]:
     workspace = LocalWorkspace([root])
-    checkpoints = Checkpoints(root.parent / "home", "session", workspace)
-    context = fake_tool_context(workspace)
-    fields = {name: getattr(context, name) for name in context.__struct_fields__}
-    return checkpoints, ToolContext(**{**fields, "backup": partial(checkpoints.save, "toolu")})
+    return Checkpoints(root.parent / "home", "session", workspace), fake_tool_context(workspace)
 
 
-async def write(context: ToolContext, path: str, content: str) -> None:
+async def write(checkpoints: Checkpoints, context: ToolContext, path: str, content: str) -> None:
     tool = Write()
+    await checkpoints.save("toolu", context.session.cwd / path)
     await tool.run(tool.decode({"file_path": path, "content": content}), context)
 
 
@@ -38,11 +35,12 @@ async def test_files_go_back_to_before_a_message_and_new_ones_go_away(root: Path
     checkpoints, context = opened(root)
     checkpoints.begin("m1")
     edit = Edit()
+    await checkpoints.save("toolu", root / "a")
     await edit.run(edit.decode({"file_path": "a", "old_string": "one", "new_string": "two"}), context)
-    await write(context, "new", "x\n")
+    await write(checkpoints, context, "new", "x\n")
     checkpoints.begin("m2")
-    await write(context, "new", "y\n")
-    await write(context, "new", "z\n")
+    await write(checkpoints, context, "new", "y\n")
+    await write(checkpoints, context, "new", "z\n")
     expected = {"canRewind": True, "filesChanged": [str(root / "new")], "insertions": 1, "deletions": 1}
     assert await checkpoints.rewind("m2", dry_run=True) == expected
     assert (root / "new").read_text() == "z\n"
@@ -74,8 +72,8 @@ async def test_a_link_put_in_the_way_is_not_followed(root: Path) -> None:
     (root / "sub" / "f").write_text("old")
     checkpoints, context = opened(root)
     checkpoints.begin("m1")
-    await write(context, "sub/f", "new")
-    await write(context, "a", "new")
+    await write(checkpoints, context, "sub/f", "new")
+    await write(checkpoints, context, "a", "new")
     (root / "sub" / "f").unlink()
     (root / "sub").rmdir()
     (root / "sub").symlink_to(victim)
@@ -89,7 +87,7 @@ async def test_a_link_put_in_the_way_is_not_followed(root: Path) -> None:
 async def test_what_is_kept_is_for_the_person_alone(root: Path) -> None:
     checkpoints, context = opened(root)
     checkpoints.begin("m1")
-    await write(context, "a", "new")
+    await write(checkpoints, context, "a", "new")
     folder = root.parent / "home" / "file-history" / "session"
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     assert sorted(path.name[-3:] for path in folder.iterdir()) == ["@v1", "onl"]

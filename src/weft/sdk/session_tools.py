@@ -1,0 +1,52 @@
+"""Tools that are made for one session."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from weft.agent.skills import Skill as SkillFile
+from weft.errors import ToolError
+from weft.schema.content import Json
+from weft.tools.port import AnyTool
+
+
+class SessionTools:
+    """StructuredOutput where a schema was given, Skill where there are skills for the model."""
+
+    def __init__(
+        self,
+        *,
+        names: tuple[str, ...] | None,
+        schema: Json | None,
+        skills: Callable[[], dict[str, SkillFile]],
+        session_id: Callable[[], str],
+        cwd: Callable[[], Path],
+    ) -> None:
+        self._names = names
+        self._schema = schema
+        self._skills = skills
+        self._session_id = session_id
+        self._cwd = cwd
+        self._made: dict[str, AnyTool] = {}
+
+    def __call__(self) -> Iterable[AnyTool]:
+        if self._schema is not None:
+            if "StructuredOutput" not in self._made:
+                from weft.tools.structured_output import StructuredOutput
+
+                self._made["StructuredOutput"] = StructuredOutput(self._schema)
+            yield self._made["StructuredOutput"]
+        wanted = self._names is None or "Skill" in self._names
+        if wanted and any(skill.for_model for skill in self._skills().values()):
+            if "Skill" not in self._made:
+                from weft.tools.skill import Skill
+
+                self._made["Skill"] = Skill(self._load)
+            yield self._made["Skill"]
+
+    async def _load(self, name: str, arguments: str) -> str:
+        """The skill's text. Commands in it are shown, not run: the model runs them through the gate if it has to."""
+        known = {each.name: each for each in self._skills().values() if each.for_model}
+        if name not in known:
+            raise ToolError(f"there is no skill {name!r}. The skills are: {', '.join(sorted(known)) or 'none'}")
+        parts = known[name].parts(arguments, session_id=self._session_id(), cwd=self._cwd())
+        return "".join(f"`{part.text}`" if part.kind == "shell" else part.text for part in parts)
