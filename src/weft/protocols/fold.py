@@ -9,7 +9,6 @@ from weft.protocols.partial_json import PartialJson
 from weft.schema.content import (
     AnyBlock,
     Json,
-    RedactedThinking,
     Text,
     Thinking,
     ToolUse,
@@ -226,7 +225,7 @@ def unfold_block(index: int, block: AnyBlock, *, piece: int = 0) -> Iterator[Str
             yield BlockStart(index, ToolUse(id, name, {}))
             for part in _cut(input_text(value), piece):
                 yield BlockDelta(index, InputDelta(part))
-        case RedactedThinking() | _:
+        case _:
             yield BlockStart(index, block)
     yield BlockStop(index)
 

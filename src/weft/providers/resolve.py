@@ -62,7 +62,8 @@ async def resolve(
     find_local: Discover | None = None,
     helper: Helper | None = None,
 ) -> Resolved:
-    """The provider for a model, retries included. `wanted` is an alias, an id, `provider:model`, or nothing.
+    """The provider for a model, retries included. `wanted` is an alias, an id, `provider:model`, or nothing;
+    `fallback`, or the settings' `fallbackModel`, takes over when that is overloaded.
 
     Raises:
         UsageError: the wish or the settings cannot be met; the hint says what can.
@@ -71,10 +72,11 @@ async def resolve(
     search = _Search(settings or {}, env, find_local or (lambda: _discover(env)), helper or _run_helper)
     endpoint, model = await search.find(wanted)
     known = search.known
+    spare = fallback or search.text("fallbackModel")
     provider = RetryingProvider(
         _open(endpoint, env, known),
         policy=RetryPolicy.from_env(env),
-        fallback=known.resolve(fallback, env) if fallback else None,
+        fallback=known.resolve(spare, env) if spare else None,
     )
     return Resolved(
         provider=provider,
@@ -138,8 +140,8 @@ class _Search:
             self.known = self.known.extended(entry.models, family=name)
 
     async def find(self, wanted: str | None) -> tuple[Endpoint, str]:
-        asked = wanted or self._env.get("WEFT_MODEL") or self._env.get("ANTHROPIC_MODEL") or self._text("model")
-        provider = self._env.get("WEFT_PROVIDER") or self._text("provider")
+        asked = wanted or self._env.get("WEFT_MODEL") or self._env.get("ANTHROPIC_MODEL") or self.text("model")
+        provider = self._env.get("WEFT_PROVIDER") or self.text("provider")
         if asked:
             named, rest = self._split(asked)
             if named:
@@ -245,8 +247,8 @@ class _Search:
             key, source = None, "ANTHROPIC_AUTH_TOKEN"
         elif key:
             source = "ANTHROPIC_API_KEY"
-        elif self._text("apiKeyHelper"):
-            key, source = await self._helper(self._text("apiKeyHelper")), "apiKeyHelper"
+        elif self.text("apiKeyHelper"):
+            key, source = await self._helper(self.text("apiKeyHelper")), "apiKeyHelper"
         elif not _is_loopback(base):
             return None
         return Endpoint(
@@ -305,7 +307,7 @@ class _Search:
             key_source=source,
         )
 
-    def _text(self, name: str) -> str:
+    def text(self, name: str) -> str:
         value = self._settings.get(name)
         return value if isinstance(value, str) else ""
 
