@@ -118,6 +118,9 @@ def input_views(name: str, input: Json) -> tuple[View, ...]:
     content = input.get("content")
     if name == "Write" and isinstance(path, str) and isinstance(content, str):
         return (View("diff", data=diff_data(DiffView(path, None, content[:MOST_SHOWN]))),)
+    prompt = input.get("prompt")
+    if isinstance(prompt, str):
+        return (View("text", html=render(visible(prompt[:MOST_SHOWN]))),)
     if not input:
         return ()
     text = msgspec.json.format(msgspec.json.encode(input), indent=2).decode()

@@ -109,8 +109,7 @@ function scopeAnswers(chunk, choose) {
   const rules = [...new Set((chunk.suggestions ?? []).map((suggestion) => suggestion.rule))];
   if (!rules.length) return { buttons: [], rules: null };
   const where = h("span", {}, t("ask.rule.to", { place: t("ask.place.session") }));
-  const says = h("p.ask-rule", {}, `${t("ask.session")} · ${t("ask.local")} · ${t("ask.user")}: `, t("ask.rule"), " ",
-    rules.map((rule) => [h("code", {}, rule), " "]), where);
+  const says = h("p.ask-rule", {}, t("ask.rule.longer"), " ", rules.map((rule) => [h("code", {}, rule), " "]), where);
   const buttons = ["session", "local", "user"].map((scope, at) => {
     const tell = () => (where.textContent = t("ask.rule.to", { place: t(`ask.place.${scope}`) }));
     return answer(String(at + 2), t(`ask.${scope}`), { onclick: () => choose(scope), onfocus: tell, onmouseenter: tell,

@@ -3,7 +3,7 @@
 import { button, copyText, fill, h, icon } from "./dom.js";
 import { askCard } from "./asks.js";
 import { Composer } from "./composer.js";
-import { applyLanguage, language, setLanguage, t } from "./i18n.js";
+import { applyLanguage, language, seconds, setLanguage, t } from "./i18n.js";
 import { askText, choose, closeMenu, showMenu, toast } from "./menu.js";
 import { Panels } from "./panels.js";
 import { Sidebar } from "./sidebar.js";
@@ -148,6 +148,7 @@ class Page {
     this.drawAsks();
     this.drawHead();
     this.drawEmpty();
+    this.drawWork();
     document.body.classList.toggle("running", Boolean(this.shown?.running));
   }
 
@@ -190,6 +191,21 @@ class Page {
     if (there) return;
     this.scroller.append(h("section.empty", {}, h("img", { src: "/static/weft.svg", alt: "", width: 44, height: 44 }), h("h2", {}, t("empty.title")), h("p", {}, t("empty.text")),
       h("div.suggestions", {}, [1, 2, 3, 4].map((number) => h("button", { type: "button", onclick: () => { this.composer.setText(t(`empty.${number}`)); this.composer.focus(); } }, t(`empty.${number}`))))));
+  }
+
+  /** Something moves for as long as the agent works, also while nothing is written. */
+  drawWork() {
+    const transcript = this.shown;
+    const busy = Boolean(transcript?.running) && !transcript.asks.size;
+    this.work ??= h("div.working", { hidden: true }, h("span.spinner"), h("span.shimmer", {}, t("working")), h("span.muted"));
+    if (busy && this.work.parentElement !== transcript.element) transcript.element.append(this.work);
+    this.work.hidden = !busy;
+    if (!busy) return;
+    transcript.since ??= Date.now();
+    const shown = Math.floor((Date.now() - transcript.since) / 1000);
+    this.work.lastChild.textContent = shown > 2 ? seconds(shown) : "";
+    clearTimeout(this.workTimer);
+    this.workTimer = setTimeout(() => this.drawWork(), 1000);
   }
 
   // --- scrolling ------------------------------------------------------------------------------------------

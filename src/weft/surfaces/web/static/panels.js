@@ -71,10 +71,15 @@ export class Panels {
 
   servers() {
     const body = h("div.panel");
+    this.opened = new Set((this.deps.transcript()?.info?.servers ?? []).filter((server) => server.error).map((server) => server.name));
+    let drawn = "";
     const draw = () => {
       const info = this.deps.transcript()?.info;
       const servers = info?.servers ?? [];
       if (!servers.length) return fill(body, h("p.muted", {}, t(info?.agent_version ? "servers.none" : "servers.start")));
+      const state = JSON.stringify(servers);
+      if (state === drawn) return;
+      drawn = state;
       fill(body, servers.map((server) => this.server(server)));
     };
     draw();
@@ -85,7 +90,8 @@ export class Panels {
   server(server) {
     const act = (action) => () => this.deps.send("serverAction", { server: server.name, action });
     const off = server.state === "disabled";
-    return h("details.server", {}, h("summary", {}, h(`span.dot.${server.state}`), h("strong", {}, server.name), h("span.badge", {}, server.state.replace("_", " ")),
+    const opened = (event) => (event.target.open ? this.opened.add(server.name) : this.opened.delete(server.name));
+    return h("details.server", { open: this.opened.has(server.name), ontoggle: opened }, h("summary", {}, h(`span.dot.${server.state}`), h("strong", {}, server.name), h("span.badge", {}, server.state.replace("_", " ")),
       h("span.muted", {}, [server.transport, server.scope, t("servers.tools", { count: server.tools?.length ?? 0 })].filter(Boolean).join(" · ")), h("span.stretch"),
       button(t("servers.reconnect"), { iconName: "back", kind: "quiet", onclick: act("reconnect") }),
       button(t(off ? "servers.enable" : "servers.disable"), { iconName: off ? "check" : "stop", kind: "quiet", onclick: act(off ? "enable" : "disable") })),

@@ -161,6 +161,7 @@ export class Transcript {
 
   on_turn_start() {
     this.running = true;
+    this.since = Date.now();
   }
 
   on_turn_end(chunk) {
