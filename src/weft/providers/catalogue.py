@@ -24,7 +24,8 @@ _DATED: Final = re.compile(r"(-\d{8}|@\d{8}|-latest|-v\d+(:\d+)?|:[a-z]+)+$")
 
 
 class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Dollars for a million tokens. Above `above` tokens of prompt every price is `above_factor` times as high."""
+    """Dollars for a million tokens. Above `above` tokens of prompt every price is `above_factor` times as high,
+    the output's `above_output_factor` times where that is given."""
 
     input: float
     output: float
@@ -34,6 +35,7 @@ class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One and a quarter of `input` where it is not given."""
     above: int | None = None
     above_factor: float = 1.0
+    above_output_factor: float | None = None
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):

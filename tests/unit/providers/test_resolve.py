@@ -163,10 +163,12 @@ def test_a_person_may_choose_by_name() -> None:
 @pytest.mark.parametrize(
     ("model", "usage", "dollars"),
     [
-        ("claude-sonnet-4-5", Usage(input_tokens=1_000_000), 3.0),
-        ("claude-sonnet-4-5", Usage(output_tokens=1_000_000), 15.0),
-        ("claude-sonnet-4-5", Usage(cache_read_input_tokens=1_000_000), 0.3),
-        ("claude-sonnet-4-5", Usage(cache_creation_input_tokens=1_000_000), 3.75),
+        ("claude-sonnet-4-6", Usage(input_tokens=1_000_000), 3.0),
+        ("claude-sonnet-4-6", Usage(output_tokens=1_000_000), 15.0),
+        ("claude-sonnet-4-6", Usage(cache_read_input_tokens=1_000_000), 0.3),
+        ("claude-sonnet-4-6", Usage(cache_creation_input_tokens=1_000_000), 3.75),
+        ("claude-sonnet-4-5", Usage(input_tokens=200_000, output_tokens=1_000_000), 15.6),
+        ("claude-sonnet-4-5[1m]", Usage(input_tokens=1_000_000, output_tokens=1_000_000), 28.5),
         ("claude-haiku-5-5", Usage(input_tokens=100_000, output_tokens=1_000_000), 0.51),
         ("claude-haiku-5-5", Usage(input_tokens=100_001, output_tokens=1_000_000), 2.5500005),
         ("claude-opus-5-5", Usage(web_search_requests=3), 0.03),
