@@ -43,11 +43,13 @@ class StdioTransport:
         self._on_stderr = on_stderr
         self._max_line = max_line
         self.child: Child | None = None
+        self._reader: LineReader | None = None
 
     async def __aenter__(self) -> tuple["LineReader", "LineWriter"]:
         child = await spawn(self._argv, cwd=self._cwd, env=self._env, stdin="pipe", on_stderr=self._on_stderr)
         self.child = child
-        return LineReader(child, self._max_line), LineWriter(child)
+        self._reader = LineReader(child, self._max_line)
+        return self._reader, LineWriter(child)
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
@@ -58,9 +60,11 @@ class StdioTransport:
         with anyio.CancelScope(shield=True):
             if child.stdin is not None:
                 child.stdin.close()
-            with anyio.move_on_after(GRACE):
+            # A server that never said anything has nothing to finish: people should not wait for it.
+            grace = GRACE if self._reader is not None and self._reader.heard else 0.05
+            with anyio.move_on_after(grace):
                 await self._drained(child)
-            await child.kill(GRACE)
+            await child.kill(grace)
             child.close()
         return None
 
@@ -85,6 +89,7 @@ class LineReader:
         self._size = 0
         self._lines: list[bytes] = []
         self._junk = 0
+        self.heard = False
         self.problem = ""
 
     async def receive(self) -> SessionMessage | Exception:
@@ -118,7 +123,9 @@ class LineReader:
         if not line:
             return None
         try:
-            return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+            message = SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+            self.heard = True
+            return message
         except ValueError:
             self._junk += 1
             log.debug("< junk %.200r", line)
