@@ -35,7 +35,8 @@ REFUSED = "The person rejected this change in their editor."
 
 
 class EditorSeat:
-    """Entered with the session. `answer` takes the person's answers; `emit` tells them what happens."""
+    """Entered with the session. `answer` takes the person's answers; `emit` tells them what happens. Without `diffs`
+    changes are shown in the terminal only."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class EditorSeat:
         auto: bool,
         emit: Callable[[AgentEvent], None],
         answer: Callable[[PermissionAnswered], None],
+        diffs: bool = True,
     ) -> None:
         self._work = work
         self._cwd = cwd
@@ -53,6 +55,7 @@ class EditorSeat:
         self._auto = auto
         self._emit = emit
         self._answer = answer
+        self._diffs = diffs
         self._shown: dict[str, anyio.CancelScope] = {}
         self._held: anyio.CancelScope | None = None
         self._mentions: list[str] = []
@@ -83,7 +86,9 @@ class EditorSeat:
         return self._tools[1]
 
     def context(self) -> Content:
-        """What the person looks at, for the next prompt, once per change."""
+        """What the person looks at, for the next prompt, once per change. Diffs of earlier prompts are closed."""
+        if self._shows_diffs and self._group is not None:
+            self._group.start_soon(self._work.close_diffs)
         note = self._work.take_context()
         return (Text(f"<system-reminder>\n{note}\n</system-reminder>"),) if note else ()
 
@@ -95,7 +100,7 @@ class EditorSeat:
     def see(self, event: AgentEvent) -> None:
         """Watches questions: an edit that waits for permission is put before the person in the editor too."""
         match event:
-            case PermissionAsked(preview=(DiffView(after=str()) as view, *_)) if self._attached and self._group:
+            case PermissionAsked(preview=(DiffView(after=str()) as view, *_)) if self._shows_diffs and self._group:
                 self._shown[event.request_id] = anyio.CancelScope()
                 self._group.start_soon(self._propose, event.request_id, view)
             case AskWithdrawn(request_id=request_id):
@@ -128,6 +133,10 @@ class EditorSeat:
     @property
     def _attached(self) -> bool:
         return self._work.link is not None and self._work.link.state == "attached"
+
+    @property
+    def _shows_diffs(self) -> bool:
+        return self._diffs and self._attached
 
     def _row(self, number: int, item: Found) -> str:
         link = self._work.link

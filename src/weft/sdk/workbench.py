@@ -108,12 +108,18 @@ class Workbench:
         from weft.workspace.ide.workspace import IdeWorkspace
 
         ground = self.ground
-        work = IdeWorkspace(inner, hidden=lambda path: ground.gate.hides("Read", {"file_path": path}))
+        values = ground.settings.values
+        work = IdeWorkspace(
+            inner,
+            hidden=lambda path: ground.gate.hides("Read", {"file_path": path}),
+            share=values.get("shareIdeContext") is not False,
+        )
         self.editor = EditorSeat(
             work,
             cwd=ground.options.cwd,
             env=ground.env,
-            auto=ground.options.attach_ide or ground.settings.values.get("autoConnectIde") is True,
+            auto=ground.options.attach_ide or values.get("autoConnectIde") is True,
+            diffs=values.get("diffTool") != "terminal",
             emit=self.emit,
             answer=ground.asks.answer,
         )

@@ -114,6 +114,11 @@ class SettingsFile(msgspec.Struct, rename="camel", omit_defaults=True):
     spinner_tips_enabled: bool = True
     agent: str = ""
     log_level: str = ""
+    auto_connect_ide: Annotated[bool, Meta(description="Attach to the editor that has the folder open.")] = False
+    share_ide_context: Annotated[bool, Meta(description="Tell the model what you look at in the editor.")] = True
+    diff_tool: Annotated[Literal["auto", "terminal"], Meta(description="Where changes are shown: auto is both.")] = (
+        "auto"
+    )
 
 
 _FIELDS = {field.encode_name: field.type for field in msgspec.structs.fields(SettingsFile)}

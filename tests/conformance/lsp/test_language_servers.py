@@ -8,7 +8,14 @@ import pytest
 from tests.peers import peer_bin
 from weft.ide.editors.headless.editor import HeadlessEditor
 from weft.ide.editors.headless.languages import SERVERS, ServerSpec, find_servers
+from weft.ide.server import IdeServer
 from weft.protocols.ide.values import Diagnostic
+from weft.schema.content import Image, Text
+from weft.testing.tool_context import fake_tool_context
+from weft.tools.ide import ide_tools
+from weft.workspace.ide.link import IdeLink
+from weft.workspace.ide.locks import find_locks
+from weft.workspace.local import LocalWorkspace
 
 
 def server(name: str, peer: str) -> ServerSpec:
@@ -118,3 +125,10 @@ async def test_code_runs_in_a_real_kernel_and_variables_stay(tmp_path: Path, cod
             )
             (image,) = await editor.execute(picture)
             assert image.media_type == "image/png" and image.data.startswith("iVBOR")
+            async with IdeServer(editor, home=Path.home() / ".claude"):
+                async with IdeLink(find_locks()[0], cwd=tmp_path) as link:
+                    (tool,) = (tool for tool in ide_tools(link) if tool.name == "mcp__ide__executeCode")
+                    context = fake_tool_context(LocalWorkspace((tmp_path,)))
+                    result = await tool.run(tool.decode({"code": f"print(kept)\n{picture}"}), context)
+                    text, shown = result.content
+                    assert isinstance(text, Text) and text.text == "5\n" and isinstance(shown, Image)

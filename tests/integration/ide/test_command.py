@@ -1,10 +1,12 @@
 """`weft ide` as people start it."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import anyio
 import pytest
@@ -12,18 +14,18 @@ import pytest
 from weft.cli.ide import main, parser
 from weft.errors import UsageError
 from weft.protocols.ide.answers import decode_json
-from weft.protocols.ide.values import Accepted
+from weft.protocols.ide.values import Accepted, Rejected
 from weft.workspace.ide.link import IdeLink
 from weft.workspace.ide.locks import find_locks
 from weft.workspace.ide.workspace import IdeWorkspace
 from weft.workspace.local import LocalWorkspace
 
 
-def start(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+def start(folder: Path, *arguments: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "weft", "ide", *arguments],
         cwd=folder,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "HOME": str(Path.home())},
@@ -52,6 +54,51 @@ async def test_it_says_how_to_attach_serves_and_leaves_nothing_behind(tmp_path: 
         process.kill()
         process.wait()
         process.stdout.close() if process.stdout else None
+
+
+@pytest.mark.parametrize(
+    ("keys", "outcome"),
+    [
+        (["y"], Accepted("A\n2\n3\n4\n5\n6\n7\n8\nI\n")),
+        (["h", "n", "y"], Accepted("1\n2\n3\n4\n5\n6\n7\n8\nI\n")),
+        (["h", "n", "n"], Rejected()),
+        (["n"], Rejected()),
+    ],
+    ids=["all", "by hunk", "no hunk", "no"],
+)
+async def test_a_person_at_the_terminal_decides_whole_or_by_hunk(tmp_path: Path, keys: list[str], outcome) -> None:
+    (tmp_path / "f.txt").write_text("".join(f"{n}\n" for n in range(1, 10)))
+    person, theirs = pty.openpty()
+    process = start(tmp_path, "--diffs", "ask", stdin=theirs)
+    try:
+        with anyio.fail_after(20):
+            assert process.stdout is not None
+            await anyio.to_thread.run_sync(process.stdout.readline)
+            work = IdeWorkspace(LocalWorkspace((tmp_path,)))
+            answers: list[object] = []
+
+            async def propose() -> None:
+                answers.append(await work.propose_edit(tmp_path / "f.txt", "A\n2\n3\n4\n5\n6\n7\n8\nI\n"))
+
+            async with IdeLink(find_locks()[0], cwd=tmp_path) as work.link, anyio.create_task_group() as group:
+                group.start_soon(propose)
+                for key in keys:
+                    await anyio.to_thread.run_sync(read_until, process.stdout, ": ")
+                    os.write(person, f"{key}\n".encode())
+            assert answers == [outcome]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close() if process.stdout else None
+        os.close(person)
+        os.close(theirs)
+
+
+def read_until(stream: IO[str], end: str) -> None:
+    """Reads up to a question."""
+    text = ""
+    while not (text.endswith(end) and "]" in text):
+        text += stream.read(1)
 
 
 def test_run_starts_a_child_with_the_variables_and_ends_with_its_code(tmp_path: Path) -> None:

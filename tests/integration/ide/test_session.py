@@ -83,6 +83,23 @@ async def test_an_edit_that_is_decided_in_the_terminal_closes_in_the_editor(tmp_
         await desk.pending(0)
 
 
+async def test_diffs_stay_in_the_terminal_when_the_person_likes_that(tmp_path: Path) -> None:
+    async with Desk(tmp_path) as desk:
+        more = {**options(desk), "settings": '{"diffTool": "terminal", "shareIdeContext": false}'}
+        async with session(tmp_path, edit(desk.file), **more) as (connection, model):
+            await attached(connection)
+            desk.editor.select("calc.py", Position(0, 4), Position(0, 7))
+            await anyio.sleep(0.05)
+            await connection.send(Prompt("add a comment"))
+            async for event in connection.events():
+                if isinstance(event, PermissionAsked):
+                    assert len(desk.server.toolbox.diffs) == 0
+                    await connection.send(PermissionAnswered(event.request_id, "allow"))
+                    break
+            assert ended(await until_end(connection)).reason == "completed"
+            assert "has marked" not in said(model.requests[0])
+
+
 async def test_the_selection_and_mentions_go_with_the_prompt_once(tmp_path: Path) -> None:
     async with Desk(tmp_path) as desk, session(tmp_path, ["one", "two"], **options(desk)) as (connection, model):
         await attached(connection)
