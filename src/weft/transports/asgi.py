@@ -47,6 +47,10 @@ class LoopbackServer:
     def port(self) -> int:
         return int(self._socket.getsockname()[1])
 
+    @property
+    def address(self) -> str:
+        return str(self._socket.getsockname()[0])
+
     async def serve(self, app: AsgiApp) -> None:
         """Until it is cancelled; then open requests get a moment to end."""
         import uvicorn
