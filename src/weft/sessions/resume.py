@@ -232,41 +232,51 @@ def repair(messages: Iterable[Message]) -> tuple[Message, ...]:
     """The same conversation made valid: every tool use is answered once, in the message right after it; nothing is
     answered that was not asked; no message is empty; roles alternate and the first is the user's."""
     merged = list(messages)
-    answers = {
-        block.tool_use_id: block
-        for message in merged
-        if message.role == "user"
-        for block in message.content
-        if isinstance(block, ToolResult)
-    }
+    answers = _Answers(merged)
     fixed: list[Message] = []
-    asked: set[str] = set()
-    for message in merged:
+    for place, message in enumerate(merged):
         if message.role == "user":
-            content = tuple(block for block in message.content if not isinstance(block, ToolResult | ToolUse))
-            _add(fixed, "user", content)
+            _add(fixed, "user", tuple(b for b in message.content if not isinstance(b, ToolResult | ToolUse)))
             continue
-        content, uses = _unique_uses(message.content, asked)
+        content, uses = _unique_uses(message.content)
         if not fixed and content:
             _add(fixed, "user", (Text(_NO_START),))
         _add(fixed, "assistant", content)
-        _add(fixed, "user", tuple(answers.get(use.id) or ToolResult(use.id, INTERRUPTED, True) for use in uses))
+        _add(fixed, "user", tuple(answers.to(use, place) for use in uses))
     return tuple(fixed)
 
 
-def _unique_uses(content: Iterable[AnyBlock], asked: set[str]) -> tuple[tuple[AnyBlock, ...], list[ToolUse]]:
+class _Answers:
+    """Tool results by where they stand: a server may use the same id again in a later reply."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._results: dict[str, list[tuple[int, ToolResult]]] = {}
+        self._uses: dict[str, list[int]] = {}
+        for place, message in enumerate(messages):
+            for block in message.content:
+                if isinstance(block, ToolResult) and message.role == "user":
+                    self._results.setdefault(block.tool_use_id, []).append((place, block))
+                elif isinstance(block, ToolUse) and message.role == "assistant":
+                    self._uses.setdefault(block.id, []).append(place)
+
+    def to(self, use: ToolUse, place: int) -> ToolResult:
+        results = self._results.get(use.id, [])
+        if len(self._uses[use.id]) > 1:
+            end = next((at for at in self._uses[use.id] if at > place), 10**9)
+            results = [(at, result) for at, result in results if place < at < end]
+        return results[0][1] if results else ToolResult(use.id, INTERRUPTED, True)
+
+
+def _unique_uses(content: Iterable[AnyBlock]) -> tuple[tuple[AnyBlock, ...], list[ToolUse]]:
     kept: list[AnyBlock] = []
-    uses: list[ToolUse] = []
+    uses: dict[str, ToolUse] = {}
     for block in content:
-        if isinstance(block, ToolResult):
+        if isinstance(block, ToolResult) or (isinstance(block, ToolUse) and block.id in uses):
             continue
         if isinstance(block, ToolUse):
-            if block.id in asked:
-                continue
-            asked.add(block.id)
-            uses.append(block)
+            uses[block.id] = block
         kept.append(block)
-    return tuple(kept), uses
+    return tuple(kept), list(uses.values())
 
 
 def _add(messages: list[Message], role: str, content: tuple[AnyBlock, ...]) -> None:

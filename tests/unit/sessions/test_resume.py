@@ -102,6 +102,18 @@ def test_a_server_that_uses_an_id_twice_does_not_join_two_replies() -> None:
     assert [m.text for m in resume.rebuild(SESSION, talk.records).history] == ["say one", "one", "say two", "two"]
 
 
+def test_a_server_that_uses_a_tool_id_twice_keeps_both_calls_and_their_results() -> None:
+    talk = Talk()
+    for text in ("one", "two"):
+        talk.user(f"do {text}")
+        talk.assistant(ToolUse("call_0", "Bash", {"command": text}))
+        talk.user(ToolResult("call_0", f"result {text}"))
+    history = resume.rebuild(SESSION, talk.records).history
+    check_valid(history)
+    results = [b.content for m in history for b in m.content if isinstance(b, ToolResult)]
+    assert results == ["result one", "result two"]
+
+
 def test_a_tool_that_a_crash_cut_short_has_a_result_that_says_so() -> None:
     talk = Talk()
     talk.user("go")
