@@ -24,6 +24,8 @@ from tests.sessions_records import SESSION, Talk, written  # noqa: E402
 
 from weft import paths  # noqa: E402
 from weft.schema.content import ToolResult, ToolUse  # noqa: E402
+from weft.schema.messages import Usage  # noqa: E402
+from weft.sessions.ledger import Ledger  # noqa: E402
 from weft.testing.fake_anthropic import FakeAnthropic  # noqa: E402
 
 RUNS = 7
@@ -58,7 +60,11 @@ def _long_session(path: Path, messages: int) -> None:
         talk.user(f"Now part {number} of the work, please: " + "words and more words. " * 5)
         talk.assistant("I look at it. " * 10, ToolUse(f"t{number}", "Read", {"file_path": f"/project/{number}.py"}))
         talk.user(ToolResult(f"t{number}", "a line of code = some(value)\n" * 20))
-        talk.assistant("Part done. " * 20)
+        talk.assistant("Part done. " * 20, usage=Usage(number * 200, 50))
+    ledger = Ledger()
+    ledger.add("model-a", Usage(1000, 50))
+    kind, fields = ledger.to_mark()
+    talk.mark(kind, **fields)
     written(path, talk)
 
 

@@ -52,6 +52,10 @@ class Compactor:
         self._counted = reply.usage.context
         self._seen = len(history.messages)
 
+    def resume(self, tokens: int, seen: int) -> None:
+        """Goes on from the provider's count of a resumed conversation, which was about its first `seen` messages."""
+        self._counted, self._seen = tokens, seen
+
     def used(self, history: History) -> int:
         """The provider's count plus an estimate of what was added since."""
         if self._seen > len(history.messages):

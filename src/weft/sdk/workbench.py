@@ -360,6 +360,8 @@ class Workbench:
             parent=None,
         )
         work.structured = self.ground.options.output_schema is not None
+        if resumed is not None and isinstance(work.compactor, Compactor):
+            work.compactor.resume(resumed.counted, resumed.seen)
         return WorkThread(work, history)
 
     def _subagent_thread(

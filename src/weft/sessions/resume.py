@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from weft.errors import SessionError
-from weft.schema.content import AnyBlock, Json, Text, ToolResult, ToolUse, Unknown
+from weft.schema.content import AnyBlock, Content, Json, Text, ToolResult, ToolUse, Unknown
 from weft.schema.display import Todo
 from weft.schema.events import MODES, Mode
 from weft.schema.messages import Message
@@ -30,6 +30,7 @@ from weft.sessions.ledger import LedgerState, state_from_mark, state_from_record
 from weft.sessions.port import SessionStore
 
 INTERRUPTED = "Interrupted: the session ended before this tool call was finished. It may have run in part."
+_PAIRED = (ToolUse, ToolResult)
 _NO_START = "(The beginning of this conversation is missing.)"
 
 
@@ -48,6 +49,10 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
     ledger: LedgerState = LedgerState()
     cwd: str = ""
     model: str = ""
+    counted: int = 0
+    """The provider's count of the window at the last reply; 0 when there is none since the last compaction."""
+    seen: int = 0
+    """How many messages of the history that count is about."""
 
 
 @runtime_checkable
@@ -101,7 +106,8 @@ def rebuild(session_id: str, records: Sequence[Record], *, until: str | None = N
     marks = tuple(record for record in records if isinstance(record, MarkRecord))
     chain = chain_of(records)
     history = to_history(chain)
-    last_model = next((r.reply.model for r in reversed(chain) if isinstance(r, AssistantRecord) and not r.error), "")
+    last = next((r.reply for r in reversed(chain) if isinstance(r, AssistantRecord) and not r.error), None)
+    counted = last.usage.context if last is not None else 0
     cost = next((mark for mark in reversed(marks) if mark.kind == "cost-state"), None)
     return Resumed(
         session_id=session_id,
@@ -114,8 +120,14 @@ def rebuild(session_id: str, records: Sequence[Record], *, until: str | None = N
         todos=_todos(chain, marks),
         ledger=state_from_mark(cost) if cost is not None else state_from_records(records),
         cwd=next((record.origin.cwd for record in reversed(chain) if record.origin.cwd), ""),
-        model="" if last_model.startswith("<") else last_model,
+        model=last.model if last is not None and not last.model.startswith("<") else "",
+        counted=counted,
+        seen=_seen(history) if counted else 0,
     )
+
+
+def _seen(history: Sequence[Message]) -> int:
+    return next((at + 1 for at in range(len(history) - 1, -1, -1) if history[at].role == "assistant"), 0)
 
 
 def _cut(records: Sequence[Record], until: str) -> Sequence[Record]:
@@ -236,7 +248,7 @@ def repair(messages: Iterable[Message]) -> tuple[Message, ...]:
     fixed: list[Message] = []
     for place, message in enumerate(merged):
         if message.role == "user":
-            _add(fixed, "user", tuple(b for b in message.content if not isinstance(b, ToolResult | ToolUse)))
+            _add(fixed, "user", tuple([b for b in message.content if type(b) not in _PAIRED]))
             continue
         content, uses = _unique_uses(message.content)
         if not fixed and content:
@@ -253,10 +265,12 @@ class _Answers:
         self._results: dict[str, list[tuple[int, ToolResult]]] = {}
         self._uses: dict[str, list[int]] = {}
         for place, message in enumerate(messages):
+            from_user = message.role == "user"
             for block in message.content:
-                if isinstance(block, ToolResult) and message.role == "user":
-                    self._results.setdefault(block.tool_use_id, []).append((place, block))
-                elif isinstance(block, ToolUse) and message.role == "assistant":
+                if from_user:
+                    if isinstance(block, ToolResult):
+                        self._results.setdefault(block.tool_use_id, []).append((place, block))
+                elif isinstance(block, ToolUse):
                     self._uses.setdefault(block.id, []).append(place)
 
     def to(self, use: ToolUse, place: int) -> ToolResult:
@@ -267,7 +281,9 @@ class _Answers:
         return results[0][1] if results else ToolResult(use.id, INTERRUPTED, True)
 
 
-def _unique_uses(content: Iterable[AnyBlock]) -> tuple[tuple[AnyBlock, ...], list[ToolUse]]:
+def _unique_uses(content: Content) -> tuple[tuple[AnyBlock, ...], list[ToolUse]]:
+    if not any(type(block) in _PAIRED for block in content):
+        return content, []
     kept: list[AnyBlock] = []
     uses: dict[str, ToolUse] = {}
     for block in content:
