@@ -68,7 +68,7 @@ def load(store: SessionStore, session_id: str, cwd: Path | None, *, until: str |
     Raises:
         SessionError: no such session, or no such record in it.
     """
-    # Thousands of objects are made and none is garbage: the collector would walk them again and again.
+    # Thousands of objects are made and none is garbage: the collector would walk them again and again, now and later.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -79,6 +79,7 @@ def load(store: SessionStore, session_id: str, cwd: Path | None, *, until: str |
         return rebuild(session_id, store.load(session_id, cwd), until=until)
     finally:
         if collecting:
+            gc.freeze()
             gc.enable()
 
 
@@ -211,15 +212,14 @@ def to_history(chain: Iterable[ChainRecord]) -> tuple[Message, ...]:
     """Messages for a model: since the last compaction, valid, in turns of user and assistant."""
     messages: list[tuple[str, Message]] = []
     for record in chain:
-        match record:
-            case SystemRecord(subtype="compact_boundary"):
-                messages.clear()
-            case UserRecord(transcript_only=False, message=message):
-                messages.append(("", message))
-            case AssistantRecord(error=None, reply=reply):
-                messages.append((reply.id, reply.message))
-            case _:
-                pass
+        if isinstance(record, UserRecord):
+            if not record.transcript_only:
+                messages.append(("", record.message))
+        elif isinstance(record, AssistantRecord):
+            if record.error is None:
+                messages.append((record.reply.id, Message("assistant", record.reply.content)))
+        elif isinstance(record, SystemRecord) and record.subtype == "compact_boundary":
+            messages.clear()
     return repair(_merged(messages))
 
 
@@ -229,7 +229,7 @@ def _merged(messages: Iterable[tuple[str, Message]]) -> list[Message]:
     last_id, last_at = "", 0
     for reply_id, message in messages:
         if message.role == "user":
-            if not all(isinstance(block, ToolResult) for block in message.content):
+            if last_id and not all(isinstance(block, ToolResult) for block in message.content):
                 last_id = ""
         elif reply_id and reply_id == last_id:
             merged[last_at] = Message("assistant", merged[last_at].content + message.content)
@@ -248,13 +248,17 @@ def repair(messages: Iterable[Message]) -> tuple[Message, ...]:
     fixed: list[Message] = []
     for place, message in enumerate(merged):
         if message.role == "user":
-            _add(fixed, "user", tuple([b for b in message.content if type(b) not in _PAIRED]))
+            content = message.content
+            if any(type(block) in _PAIRED for block in content):
+                content = tuple([block for block in content if type(block) not in _PAIRED])
+            _add(fixed, "user", content)
             continue
         content, uses = _unique_uses(message.content)
         if not fixed and content:
             _add(fixed, "user", (Text(_NO_START),))
         _add(fixed, "assistant", content)
-        _add(fixed, "user", tuple(answers.to(use, place) for use in uses))
+        if uses:
+            _add(fixed, "user", tuple([answers.to(use, place) for use in uses]))
     return tuple(fixed)
 
 
