@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from weft.errors import UsageError
 
 if TYPE_CHECKING:
+    import anyio
+
     from weft.ide.server import IdeServer
 
 EPILOG = """\
@@ -71,6 +73,8 @@ def _split(argv: list[str]) -> tuple[list[str], list[str]]:
 
 
 async def _serve(options: argparse.Namespace, folders: Sequence[Path], command: Sequence[str]) -> int:
+    import anyio
+
     from weft.ide.port import Editor
     from weft.ide.server import IdeServer
     from weft.paths import claude_home, weft_home
@@ -78,10 +82,12 @@ async def _serve(options: argparse.Namespace, folders: Sequence[Path], command: 
     async with AsyncExitStack() as stack:
         editor: Editor
         servers: Sequence[str] | None = None
+        ended = anyio.Event()
         if options.nvim:
             from weft.ide.editors.neovim.editor import NeovimEditor
 
-            editor = await stack.enter_async_context(NeovimEditor(options.nvim, folders if options.folder else ()))
+            neovim = NeovimEditor(options.nvim, folders if options.folder else ())
+            editor, ended = await stack.enter_async_context(neovim), neovim.ended
         else:
             from weft.ide.editors.headless.decide import decider
             from weft.ide.editors.headless.editor import HeadlessEditor
@@ -94,7 +100,7 @@ async def _serve(options: argparse.Namespace, folders: Sequence[Path], command: 
         if command:
             return await _run(command, {**os.environ, **server.environment}, editor.folders[0])
         _say(server, servers)
-        return await _until_ended()
+        return await _until(ended)
 
 
 def _say(server: "IdeServer", servers: Sequence[str] | None) -> None:
@@ -115,12 +121,20 @@ def _say(server: "IdeServer", servers: Sequence[str] | None) -> None:
     sys.stdout.flush()
 
 
-async def _until_ended() -> int:
+async def _until(ended: "anyio.Event") -> int:
+    """Returns at a signal, or when the editor itself is gone."""
     import anyio
 
+    async def wait() -> None:
+        await ended.wait()
+        group.cancel_scope.cancel()
+
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-        async for _ in signals:
-            break
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            async for _ in signals:
+                break
+            group.cancel_scope.cancel()
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -240,3 +241,21 @@ async def test_an_agent_works_with_neovim_over_the_protocol(tmp_path: Path) -> N
                         await until(shown)
                         await person.types(":w<CR>")
                     assert answers == [Accepted(PROPOSAL)]
+
+
+async def test_weft_ide_offers_a_running_neovim_and_ends_with_it(tmp_path: Path) -> None:
+    with anyio.fail_after(20):
+        async with at_neovim(tmp_path) as person:
+            argv = [sys.executable, "-m", "weft", "ide", "--nvim", str(tmp_path / "nvim.sock")]
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd="/")
+            try:
+                while not find_locks():
+                    await anyio.sleep(0.01)
+                (found,) = find_locks()
+                assert (found.lock.ide_name, found.lock.folders) == ("Neovim", (str(tmp_path),))
+                await person.types(":qall!<CR>")
+                await anyio.to_thread.run_sync(process.communicate)
+                assert process.returncode == 0 and find_locks() == ()
+            finally:
+                process.kill()
+                process.wait()
