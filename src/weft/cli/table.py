@@ -11,6 +11,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("weft.cli.doctor", "say what was found, what is missing and what to do"),
     "ide": ("weft.cli.ide", "offer an editor to agents over the Claude IDE protocol"),
     "mcp": ("weft.cli.mcp", "add, list, test and approve MCP servers; offer Weft's own tools as one"),
+    "permissions": ("weft.cli.permissions", "show what the rules decide about a call, and lint them"),
     "sessions": ("weft.cli.sessions", "list, show, search, export, rename, fork, rewind and delete conversations"),
+    "trust": ("weft.cli.trust", "let a folder's hooks, servers and allow rules take effect"),
     "web": ("weft.cli.web", "work with any agent on a page in the browser"),
 }

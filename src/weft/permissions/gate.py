@@ -17,6 +17,8 @@ An `ask` that nobody can answer is a denial; that is the caller's to do.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
 
 from weft import paths as places
 from weft.errors import UsageError
@@ -44,6 +46,7 @@ from weft.schema.events import Mode, RuleSuggestion
 from weft.settings import Settings
 from weft.settings.layers import Seal
 
+MOST_JUDGED = 1024
 PATH_KEYS = ("file_path", "notebook_path", "path")
 
 
@@ -79,6 +82,7 @@ class RuleGate:
         self._bypass_disabled = bypass_disabled
         self._unlocked = unlocked or mode == "bypassPermissions"
         self._persist = persist
+        self._judged: dict[str, None] = {}
         self._index()
         self.workspace_path: tuple[str, ...] = ()
         self.add_directories(tuple(directories))
@@ -144,6 +148,19 @@ class RuleGate:
             self.path_rule(self.deny, tool, resolve(path, self.cwd, self.home)) for path in _input_paths(tool, input)
         )
 
+    def refuses(self, real: Path, access: Literal["read", "write"]) -> str | None:
+        """A last look at a file that is about to be opened, by its real path: a link may have been swapped in since
+        the call was judged. A sentence refuses it."""
+        path = str(real)
+        trail = Trail((path,), path)
+        rule = self.path_rule(self.deny, "Read" if access == "read" else "Edit", trail)
+        if rule:
+            return f"{path} is denied by the rule {rule.text}"
+        known = within_any(path, [*self.roots, *self.readable]) or path in self._judged
+        if access == "write" and self.mode != "bypassPermissions" and not known:
+            return f"{path} is outside of the workspace, and no call that was judged names it"
+        return None
+
     def removed(self, tool_name: str) -> bool:
         """Whether a rule denies the whole tool: the model is not even told of it."""
         return self.deny.tool(canonical(tool_name)) is not None
@@ -179,7 +196,10 @@ class RuleGate:
         if tool == "Bash":
             from weft.permissions.shell_gate import judge_shell
 
-            return judge_shell(self, str(call.input.get("command", "")), cwd)
+            decision = judge_shell(self, str(call.input.get("command", "")), cwd)
+            if decision.behavior == "allow" and self.mode != "bypassPermissions" and _leaves_the_box(call.input):
+                return _ask("it would run outside of the sandbox", "shell")
+            return decision
         if tool == "WebFetch":
             return self._fetch(call)
         if tool in READERS or tool in EDITORS or call.paths:
@@ -198,6 +218,10 @@ class RuleGate:
     def judge_path(self, path: str, *, tool: str, edits: bool, cwd: str) -> Decision:
         """One file of a call, by rules, place and mode. `tool` names the rules that apply."""
         trail = resolve(path, cwd, self.home)
+        if edits:
+            self._judged[trail.real] = None
+            if len(self._judged) > MOST_JUDGED:
+                self._judged.pop(next(iter(self._judged)))
         rule = self.path_rule(self.deny, tool, trail) or self._hard_linked(trail, tool)
         if rule:
             return by_rule(rule, path)
@@ -399,6 +423,10 @@ def _with_suggestions(decision: Decision, suggestions: tuple[RuleSuggestion, ...
     import msgspec
 
     return msgspec.structs.replace(decision, suggestions=suggestions)
+
+
+def _leaves_the_box(input: Json) -> bool:
+    return input.get("dangerouslyDisableSandbox") is True or input.get("disable_sandbox") is True
 
 
 def _input_paths(tool: str, input: Json) -> list[str]:

@@ -64,7 +64,7 @@ def path_expressions(specifier: str, *, root: str, cwd: str, home: str, anywhere
         bases, rest = _names(cwd), f"/{pattern}"
     if anywhere:
         bases, rest = [fold(base) for base in bases], fold(rest)
-    rest = rest.removesuffix("/**")
+    rest = rest.removesuffix("/**").rstrip("/")
     return [f"{re.escape(base)}{glob_expression(rest)}(?:/.*)?" for base in bases]
 
 

@@ -137,7 +137,7 @@ def odd_spelling(path: str, *, windows: bool = os.name == "nt") -> str:
         return "it is a Windows network or device path"
     if not windows:
         return ""
-    parts = re.split(r"[\\/]", re.sub(r"^[A-Za-z]:", "", path))
+    parts = re.split(r"[\\/]", re.sub(r"^[A-Za-z]:(?=[\\/]|$)", "", path))
     for part in parts:
         if ":" in part:
             return "it names an alternate data stream"

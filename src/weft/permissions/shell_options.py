@@ -51,6 +51,17 @@ def _any(pattern: str, reason: str) -> Check:
     return check
 
 
+def _first_or_any(subcommands: str, options: str) -> Check:
+    """Dangerous by its subcommand, which is the first word that is no option, or by an option anywhere."""
+    by_option = _any(options, "it can change what is run")
+
+    def check(arguments: Sequence[str]) -> str:
+        first = next((word for word in arguments if not word.startswith("-")), "")
+        return f"{first} runs other programs" if first in subcommands.split() else by_option(arguments)
+
+    return check
+
+
 def _always(reason: str) -> Check:
     return lambda arguments: reason
 
@@ -66,10 +77,9 @@ _SED = Options(check=languages.sed)
 _FD = Options("xX", ("exec", "exec-batch"))
 _TEST = Options(check=_any(r"-[vR]$|.*(\$\(|`)", "test evaluates it"))
 _PACKAGES = Options(
-    check=_any(
-        r"(exec|x|dlx|explore|create|init|config|set|edit)$|-C$|-c$"
-        r"|--(script-shell|prefix|node-options|userconfig|globalconfig|shell|call|registry|cwd|dir)\b",
-        "it can change what is run",
+    check=_first_or_any(
+        "exec x dlx explore create init config set edit",
+        r"-C$|-c$|--(script-shell|prefix|node-options|userconfig|globalconfig|shell|call|registry|cwd|dir)\b",
     )
 )
 _MAKE = Options(

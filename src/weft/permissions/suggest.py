@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from weft.permissions.groups import EDITORS, READERS, canonical
-from weft.permissions.paths import is_within, resolve
+from weft.permissions.paths import is_within, protected, resolve
 from weft.permissions.port import Call, Decision
 from weft.permissions.rules import to_text
 from weft.schema.events import RuleSuggestion
@@ -27,23 +27,29 @@ def suggestions_for(call: Call, decision: Decision, gate: "RuleGate") -> tuple[R
     )
 
 
-def for_destinations(texts: list[str]) -> tuple[RuleSuggestion, ...]:
-    return tuple(RuleSuggestion(text, destination) for destination in DESTINATIONS for text in dict.fromkeys(texts))
-
-
 def _texts(call: Call, decision: Decision, gate: "RuleGate", destination: Destination) -> list[str]:
     tool = canonical(call.name)
     if tool in READERS or tool in EDITORS:
         path = decision.blocked_path
+        if path and tool in EDITORS and protected(resolve(path, call.cwd or gate.cwd, gate.home), roots=gate.roots):
+            return []
         return [_path_rule(tool, path, call.cwd or gate.cwd, gate, destination)] if path else []
     if tool == "WebFetch":
         from weft.permissions.domains import host_of
 
         host, doubt = host_of(str(call.input.get("url", "")))
         return [] if doubt or not host else [to_text("WebFetch", f"domain:{host}")]
-    if tool == "Bash" or decision.reason_kind == "path":
-        return []
-    return [tool]
+    if tool == "Bash":
+        from weft.permissions.shell_suggest import shell_rules
+
+        return shell_rules(gate, str(call.input.get("command", "")), call.cwd or gate.cwd)
+    return [] if decision.reason_kind == "path" else _named(tool, call)
+
+
+def _named(tool: str, call: Call) -> list[str]:
+    keys = {"Task": ("subagent_type", "agent"), "Skill": ("skill", "command", "name")}.get(tool, ())
+    value = next((value for key in keys if isinstance(value := call.input.get(key), str) and value), "")
+    return [to_text(tool, value) if value else tool]
 
 
 def _path_rule(tool: str, path: str, cwd: str, gate: "RuleGate", destination: Destination) -> str:

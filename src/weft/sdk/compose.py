@@ -41,6 +41,7 @@ from weft.tools.port import AnyTool
 from weft.workspace.port import Workspace
 
 if TYPE_CHECKING:
+    from weft.permissions.sandbox import Sandbox
     from weft.sdk.inline import InlineServers
     from weft.sdk.servers import Servers
     from weft.sdk.workbench import Workbench
@@ -127,6 +128,7 @@ class Ground:
         self.resolved = await self._resolve(self.options.model or self._former_model())
         self.state = self._state()
         self.asks = Asks(self.channel.put, self.options.asks)
+        self.sandbox = self._sandbox()
         self.hooks = self._hooks()
         self.inline = await self._inline()
         self.where = Where.of_this_machine(self.options.cwd, self.sources)
@@ -251,7 +253,20 @@ class Ground:
             env=self.env,
             cwd=str(self.options.cwd),
             ask_host=self.overrides.ask_host,
+            wrap=self.sandbox,
         )
+
+    def _sandbox(self) -> "Sandbox | None":
+        """The box of commands and hooks; None when the settings leave it off or the machine has none."""
+        if self.settings.section("sandbox").get("enabled") is not True:
+            return None
+        from weft.permissions.sandbox import open_sandbox
+
+        roots = (self.options.cwd, *self.options.directories)
+        sandbox, sentence = open_sandbox(self.settings, roots=roots, env=self.env)
+        if sandbox is None or sandbox.kind != "bubblewrap":
+            self.notes.append(f"Sandbox: {sentence}.")
+        return sandbox
 
     # --- what the workbench asks for ----------------------------------------------------------------------------
 

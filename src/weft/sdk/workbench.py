@@ -95,7 +95,8 @@ class Workbench:
         ground = self.ground
         if ground.overrides.workspace is not None:
             return ground.overrides.workspace
-        local = LocalWorkspace((ground.options.cwd, *ground.options.directories), env=ground.env)
+        roots = (ground.options.cwd, *ground.options.directories)
+        local = LocalWorkspace(roots, env=ground.env, sandbox=ground.sandbox, refuse=ground.gate.refuses)
         wrap = ground.overrides.wrap_workspace
         if wrap is not None:
             return wrap(local)
