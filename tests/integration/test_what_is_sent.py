@@ -65,6 +65,21 @@ async def test_a_command_file_and_a_mention_reach_the_model_as_they_should(proje
     assert len(shown) == 1 and "memory of the project" not in str(shown[0].content)
 
 
+async def test_a_commands_own_model_and_effort_hold_for_its_turn_only(project: Path) -> None:
+    commands = project / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "quick.md").write_text("---\nmodel: claude-haiku-4-5\neffort: low\n---\nBe quick.", encoding="utf-8")
+    async with session(project, ["one", "two", "three"], model="claude-sonnet-4-5") as (connection, provider):
+        for text in ("first", "/quick", "last"):
+            await turn(connection, text)
+    assert [request.model for request in provider.requests] == [
+        "claude-sonnet-4-5",
+        "claude-haiku-4-5",
+        "claude-sonnet-4-5",
+    ]
+    assert [request.thinking.effort for request in provider.requests] == [None, "low", None]
+
+
 async def test_a_local_command_asks_no_model(project: Path) -> None:
     async with session(project, []) as (connection, provider):
         end = ended(await turn(connection, "/status"))

@@ -21,6 +21,7 @@ from weft.agent.intake import Intake, Taken
 from weft.agent.loop import TurnOver
 from weft.agent.state import State
 from weft.agent.turn import Limits, Turn
+from weft.agent.wishes import granted
 from weft.errors import UsageError
 from weft.hooks.port import Hooks
 from weft.schema.commands import (
@@ -333,7 +334,8 @@ class Session:
             taken.content, record_id=prompt.id, synthetic=prompt.synthetic, mode=self.state.mode, before=before
         )
         history.scribe.mark("last-prompt", {"lastPrompt": text_of(taken.content)[:2000], "leafUuid": prompt.id})
-        reply = await self.thread.run(turn)
+        async with granted(taken, self.state, self.control.set_model, self._notice):
+            reply = await self.thread.run(turn)
         if turn.has_structured:
             import json
 
