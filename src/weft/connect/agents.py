@@ -1,4 +1,7 @@
-"""Any agent by what a person calls it: a name of the registry, a command line, or the address of a WebSocket."""
+"""Any agent by what a person calls it: a name of the registry, a command line, or the address of a WebSocket.
+
+`editor` is none: it is the surface itself, as an editor that agents elsewhere attach to.
+"""
 
 import shlex
 from pathlib import Path
@@ -61,6 +64,10 @@ async def open_agent(spec: str, request: AgentRequest) -> Connection:
         UsageError: nothing can be made of `spec`.
         ConnectionLost: the agent is known and not on this machine.
     """
+    if spec.strip() == "editor":
+        from weft.connect.editor import EditorConnection
+
+        return EditorConnection((request.cwd, *request.directories))
     options = AcpOptions(
         cwd=request.cwd,
         session_id=request.session_id,
