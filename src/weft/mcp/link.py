@@ -126,8 +126,9 @@ class Link:
         if self._options.apps:
             extensions.append(advertise("io.modelcontextprotocol/ui", {"mimeTypes": [APP_MIME]}))
         mode = config.protocol if config.protocol != "auto" else self._options.protocol
-        if mode == "auto" and self._server.pins.era == "legacy":
-            mode = "legacy"
+        # A pinned modern version skips the package's discovery, and with it what the server can do: we always discover.
+        if mode != "legacy":
+            mode = "legacy" if mode == "auto" and self._server.pins.era == "legacy" else "auto"
         return Client(
             screen,
             mode=mode,

@@ -227,7 +227,8 @@ async def _reported(context: Context, work: Callable[[Callable[[Progress], None]
     async with anyio.create_task_group() as group:
         group.start_soon(forward)
         async with send:
-            return await work(progress)
+            result = await work(progress)
+    return result
 
 
 def _said(text: str, *, wrong: bool) -> mcp_types.CallToolResult:

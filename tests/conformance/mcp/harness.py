@@ -37,12 +37,12 @@ def program(version: str) -> str:
     return str(peer_folder(PEERS[version]) / "node_modules/@modelcontextprotocol/conformance/dist/index.js")
 
 
-def run(version: str, *arguments: str, home: Path) -> tuple[int, str]:
-    """The harness's exit code and what it printed."""
+def run(version: str, *arguments: str, home: Path, alone: bool = True) -> tuple[int, str]:
+    """The harness's exit code and what it printed. `alone` keeps servers that it starts off the network."""
     env = {**os.environ, "HOME": str(home), "WEFT_MCP_VAULT": "file"}
     env["PATH"] = f"{Path(sys.executable).parent}:{env.get('PATH', '')}"
     done = subprocess.run(
-        [*prefix(), node(), program(version), *arguments],
+        [*(prefix() if alone else ()), node(), program(version), *arguments],
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
