@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from weft.connect.port import Connection
+    from weft.protocols.ide.values import Selection
     from weft.settings import Settings
     from weft.surfaces.web.app import WebHost
-    from weft.surfaces.web.ports import Opening
+    from weft.surfaces.web.ports import EditorSight, Opening
 
 EPILOG = """examples:
   weft web                              work on this folder; opens a browser when there is one
@@ -95,6 +98,7 @@ def make_host(arguments: argparse.Namespace) -> "WebHost":
         shelf=SessionShelf(store),
         agents=KnownAgents((arguments.agent,), cwd=folders[0]),
         panels=HostPanels(lambda folder: settings_of(folder, trust=arguments.trust), store),
+        watch_editor=lambda told: watch_editor(folders[0].resolve(), told, trust=arguments.trust),
         default_agent=arguments.agent,
     )
     return WebHost(hub, port=arguments.port)
@@ -124,6 +128,24 @@ def open_connection(opening: "Opening", *, model: str | None = None, trust: bool
             shortcuts=True,
         )
     )
+
+
+async def watch_editor(folder: Path, told: "Callable[[EditorSight | None], None]", *, trust: bool = False) -> None:
+    """What an editor shows that has the folder open; nothing of files that a rule keeps from the model."""
+    from weft.permissions.gate import open_gate
+    from weft.surfaces.web.ports import EditorSight
+    from weft.workspace.ide.watch import watch_selections
+
+    gate, _ = open_gate(settings_of(str(folder), trust=trust), cwd=str(folder))
+
+    def saw(selection: "Selection | None") -> None:
+        if selection is None:
+            told(None)
+            return
+        last = selection.end.line if selection.end.character or selection.is_empty else selection.end.line - 1
+        told(EditorSight(selection.path, selection.text, selection.start.line + 1, last + 1))
+
+    await watch_selections(folder, saw, hidden=lambda path: gate.hides("Read", {"file_path": path}))
 
 
 def settings_of(folder: str, *, trust: bool = False) -> "Settings":
