@@ -86,6 +86,13 @@ async def test_a_local_command_asks_no_model(project: Path) -> None:
     assert end.reason == "local_command" and str(project) in end.text and provider.requests == []
 
 
+async def test_commands_about_a_session_that_has_said_nothing_yet_answer(project: Path) -> None:
+    async with session(project, []) as (connection, _):
+        for name in ("rewind", "export", "todos", "cost", "hooks", "memory", "permissions", "resume", "context"):
+            end = ended(await turn(connection, f"/{name}"))
+            assert end.reason == "local_command" and end.text, name
+
+
 async def test_a_session_goes_on_in_another_process_with_the_same_bytes(project: Path) -> None:
     script = [[say("I look."), call("Read", id="t1", file_path=str(project / "sub" / "a.py"))], "done"]
     async with session(project, script) as (connection, provider):

@@ -128,7 +128,10 @@ class Intake:
         name, arguments = found[1], (found[2] or "").strip()
         own = self._builtins.get(name)
         if own is not None and (own.kind == "local" or not self._overridden(name)):
-            taken = await own.run(arguments, self.desk)
+            try:
+                taken = await own.run(arguments, self.desk)
+            except WeftError as error:
+                return Taken(local=str(error), command=name)
             if own.kind == "prompt" and taken.content:
                 taken = msgspec.structs.replace(taken, content=_framed(name, arguments, taken.content))
             return msgspec.structs.replace(taken, command=name)

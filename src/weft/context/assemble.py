@@ -102,6 +102,10 @@ class Assembler:
                 pieces += await source.read(view)
         return fitted(pieces, self.options.budget)
 
+    def compacted(self) -> None:
+        """What was told of folders below may be gone from the conversation: it is told again when it matters."""
+        self.memory.forget()
+
     def touched(self, path: Path, view: View) -> Content:
         """What is to be told after a file was read or written: memory of its folders, rules that match it."""
         if self.options.bare:

@@ -58,11 +58,13 @@ class Memory:
         self._homes = homes or Homes.of_this_machine()
         self._cache: dict[Path, _Held] = {}
         self._told: set[Path] = set()
+        self._opening: set[Path] = set()
 
     async def read(self, view: View) -> tuple[Piece, ...]:
         """What holds from the start. Files for certain paths only wait for `touched`."""
         found = [file for file in self.files(view) if not file.patterns]
-        self._told.update(file.path for file in found)
+        self._opening = {file.path for file in found}
+        self._told |= self._opening
         return tuple(to_piece(file) for file in merged(found))
 
     def files(self, view: View) -> list[MemoryFile]:
@@ -86,6 +88,10 @@ class Memory:
         fresh = [file for file in told if file.path not in self._told]
         self._told.update(file.path for file in fresh)
         return tuple(to_piece(file) for file in fresh)
+
+    def forget(self) -> None:
+        """What `touched` told may be told again; what was told at the start stays with the conversation."""
+        self._told = set(self._opening)
 
     def _load(self, place: Place, view: View, seen: set[Path]) -> Iterator[MemoryFile]:
         text = self._read(place.path)

@@ -20,6 +20,7 @@ from weft.agent.thread import Work, WorkThread
 from weft.agent.toolbox import ToolBox
 from weft.agent.turn import Limits
 from weft.context.assemble import Assembler, PromptOptions
+from weft.context.git import branch_of
 from weft.context.port import Listing, Piece, View
 from weft.permissions.ceiling import CeilingGate
 from weft.permissions.gate import RuleGate
@@ -27,7 +28,16 @@ from weft.permissions.port import Gate
 from weft.providers.port import Provider
 from weft.schema.commands import Prompt, ServerCommand
 from weft.schema.content import Content, Json, ToolUse
-from weft.schema.events import AgentEvent, Notice, ServerInfo, TaskChanged, TaskInfo, ToolEnded, ToolProgressed
+from weft.schema.events import (
+    AgentEvent,
+    Compacted,
+    Notice,
+    ServerInfo,
+    TaskChanged,
+    TaskInfo,
+    ToolEnded,
+    ToolProgressed,
+)
 from weft.sdk.rewinding import Rewinder
 from weft.sdk.session_tools import SessionTools
 from weft.sdk.sidelog import open_side_log
@@ -78,6 +88,8 @@ class Workbench:
 
     def _noted(self, event: AgentEvent) -> None:
         """Every event on its way out; what tools did goes into the ledger."""
+        if isinstance(event, Compacted) and event.state == "done":
+            self.assembler.compacted()
         if isinstance(event, ToolEnded):
             self.ledger.add_tool(event.duration)
             for edit in event.edits:
@@ -277,6 +289,7 @@ class Workbench:
             session_id=ground.conversation.session_id,
             cwd=lambda: ground.state.cwd,
             version=__version__,
+            branch=lambda: branch_of(ground.state.cwd),
             tip=tip,
             agent_id=agent_id,
             mirror=ground.mirror_of(log),

@@ -131,13 +131,17 @@ def _first(messages: Sequence[Message], budget: int) -> Content:
             break
     if not messages or messages[0].role != "user":
         return ()
-    texts = [block.text for block in messages[0].content if isinstance(block, Text)]
-    if sum(map(tokens.of_text, texts)) > budget:
-        texts = [text for text in texts if not text.startswith(_REMINDER)]
-    body = "\n\n".join(text for text in texts if text.strip())
-    if not body:
-        return ()
-    return (Text(f"{_FIRST}\n{shorten(body, budget)}\n</first-request>"),)
+    texts = [block.text for block in messages[0].content if isinstance(block, Text) and block.text.strip()]
+    words = shorten("\n\n".join(text for text in texts if not text.startswith(_REMINDER)), budget)
+    # Reminders follow their own order of weight: memory stands first, and stays as long as it fits.
+    told: list[str] = []
+    left = budget + budget // 2 - tokens.of_text(words)
+    for text in (text for text in texts if text.startswith(_REMINDER)):
+        left -= tokens.of_text(text)
+        if left > 0:
+            told.append(text)
+    body = "\n\n".join([*told, words]).strip()
+    return (Text(f"{_FIRST}\n{body}\n</first-request>"),) if body else ()
 
 
 def _said(messages: Sequence[Message], budget: int) -> tuple[str, ...]:

@@ -147,6 +147,9 @@ async def test_a_folder_below_is_told_when_a_file_there_is_read(disk: Disk) -> N
     _in_order(told, ["sub words", "deep words"])
     assert "project words" not in told
     assert disk.memory.touched(disk.project / "sub/y.py", disk.view) == ()
+    disk.memory.forget()
+    again = "\n".join(piece.text for piece in disk.memory.touched(disk.project / "sub/y.py", disk.view))
+    assert "sub words" in again and "deep words" not in again and "project words" not in again
     assert disk.memory.touched(disk.home / "elsewhere/y.py", disk.view) == ()
 
 

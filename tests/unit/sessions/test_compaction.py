@@ -125,6 +125,15 @@ def test_what_the_person_said_since_is_kept_with_its_ends() -> None:
     assert sum(map(tokens.of_text, again.said)) < 400
 
 
+def test_memory_stays_with_the_first_request_as_long_as_it_fits() -> None:
+    memory = "<system-reminder>\n" + "memory words " * 500 + "</system-reminder>"
+    tree = "<system-reminder>\n" + "tree.py " * 9_000 + "</system-reminder>"
+    history = [_user(memory, tree, "Do it."), *(m for n in range(30) for m in _turn(n, 600))]
+    (first,) = compaction.split(history, window=WINDOW).first
+    assert isinstance(first, Text)
+    assert "memory words" in first.text and "Do it." in first.text and "tree.py" not in first.text
+
+
 def test_the_summary_is_asked_with_the_same_prefix() -> None:
     history = [message for number in range(5) for message in _turn(number)]
     request = Request("m", tuple(history), max_tokens=32_000)
