@@ -224,11 +224,12 @@ async def _reported(context: Context, work: Callable[[Callable[[Progress], None]
         with contextlib.suppress(anyio.WouldBlock):
             send.send_nowait(step)
 
+    found: list[Result] = []
     async with anyio.create_task_group() as group:
         group.start_soon(forward)
         async with send:
-            result = await work(progress)
-    return result
+            found.append(await work(progress))
+    return found[0]
 
 
 def _said(text: str, *, wrong: bool) -> mcp_types.CallToolResult:
