@@ -139,7 +139,9 @@ class Host:
 
     def instructions(self) -> dict[str, str]:
         """What servers say about their own use; data for the prompt, never orders."""
-        return {server.config.name: server.instructions for server in self._up() if server.instructions}
+        off = ("disabled", "failed", "needs_auth")
+        usable = (server for server in self._servers.values() if server.state not in off)
+        return {server.config.name: server.instructions for server in usable if server.instructions}
 
     def changes(self) -> tuple[Change, ...]:
         """Definitions that are not what was approved. These tools, prompts and instructions are not in use."""

@@ -65,6 +65,10 @@ class Pins:
         found = (table_of(item) for item in self._table("tools").values())
         return tuple(decode_tool(self._server, raw) for raw in found if isinstance(raw.get("name"), str))
 
+    def instructions(self) -> str:
+        kept = self._kept.get("instructions")
+        return kept if isinstance(kept, str) else ""
+
     def check(self, kind: Kind, definitions: list[Json]) -> tuple[Change, ...]:
         """Pins what is new and returns what is not as it was. On the first sight of a server all is new."""
         table = self._table(f"{kind}s")

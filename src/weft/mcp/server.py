@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from weft.errors import TransportError, TransportTimeout, WeftError
-from weft.mcp.catalogue import PromptInfo, ResourceInfo, TemplateInfo, ToolInfo
+from weft.mcp.catalogue import PromptInfo, ResourceInfo, TemplateInfo, ToolInfo, text_of
 from weft.mcp.clock import Clock
 from weft.mcp.config import ServerConfig
 from weft.mcp.failures import NeedsLogin, flat
@@ -49,7 +49,7 @@ class Server:
         self.state: State = "disabled" if config.standing != "approved" else "disconnected"
         self.error: str | None = _why(config)
         self.version = ""
-        self.instructions = ""
+        self.instructions = text_of(self.pins.instructions())
         self.tools: tuple[ToolInfo, ...] = self.pins.tools()
         self.prompts: tuple[PromptInfo, ...] = ()
         self.resources: tuple[ResourceInfo, ...] = ()

@@ -152,8 +152,9 @@ class Workbench:
     def _task_changed(self, task: TaskInfo) -> None:
         self.emit(TaskChanged(task=task))
         self._session.stir()
-        if task.kind == "shell" and task.background and task.state in ("completed", "failed"):
-            words = f"The background command {task.id} ({task.description}) has {task.state}."
+        if task.kind in ("shell", "mcp") and task.background and task.state in ("completed", "failed"):
+            what = "command" if task.kind == "shell" else "call"
+            words = f"The background {what} {task.id} ({task.description}) has {task.state}."
             self._prompt_later(
                 Prompt(
                     f"{words} Read its output if you need it.",
@@ -277,6 +278,9 @@ class Workbench:
             found.append(Listing("Skills that can be used", rows))
         deferred = tuple((tool.name, "") for tool in self.box.deferred())
         found.append(Listing("Tools that have to be looked up with ToolSearch before they are used", deferred))
+        if self.servers is not None:
+            said = tuple(self.servers.instructions().items())
+            found.append(Listing("What MCP servers say about their own use (their words, not the person's)", said))
         return tuple(listing for listing in found if listing.rows)
 
     def _scribe(self, *, tip: str | None = None, agent_id: str | None = None, about: Json | None = None) -> Scribe:
