@@ -4,9 +4,9 @@ Everything is imported late, in the order in which it is needed, so that a sessi
 """
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
@@ -23,7 +23,7 @@ from weft.agent.state import State
 from weft.connect.local import LocalConnection
 from weft.connect.port import Connection
 from weft.context.port import ALL_SOURCES, SettingSource
-from weft.hooks.port import Hooks
+from weft.hooks.port import HookEvent, Hooks
 from weft.hooks.silent import NoHooks
 from weft.paths import weft_home
 from weft.permissions.gate import RuleGate, open_gate
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from weft.sdk.workbench import Workbench
 
 AskHost = Callable[[str, str, Json], Awaitable[Json]]
+HookFunction = Callable[[Json, str | None], Awaitable[Json | None]]
 
 
 class Overrides(msgspec.Struct, kw_only=True):
@@ -60,6 +61,8 @@ class Overrides(msgspec.Struct, kw_only=True):
     tools: Sequence[AnyTool] = ()
     mirror: Callable[[Path, Record], None] | None = None
     """Sees every record that goes into a log."""
+    hook_functions: Mapping[str, Sequence[HookFunction]] | None = None
+    """Hooks that are functions of the caller's."""
     ask_host: AskHost | None = None
     """Reaches a host at the other end of a pipe: its hook callbacks and the tools in its process."""
     home: Path | None = None
@@ -242,11 +245,12 @@ class Ground:
         return servers
 
     def _hooks(self) -> Hooks:
-        if not self.settings.section("hooks") and not self.options.hooks:
+        functions = self.overrides.hook_functions or {}
+        if not self.settings.section("hooks") and not self.options.hooks and not functions:
             return NoHooks()
         from weft.hooks.runner import open_hooks
 
-        return open_hooks(
+        runner = open_hooks(
             self.settings,
             self.options.hooks,
             emit=self.channel.put,
@@ -255,6 +259,10 @@ class Ground:
             ask_host=self.overrides.ask_host,
             wrap=self.sandbox,
         )
+        for event in get_args(HookEvent):
+            for function in functions.get(event, ()):
+                runner.add(event, function)
+        return runner
 
     def _sandbox(self) -> "Sandbox | None":
         """The box of commands and hooks; None when the settings leave it off or the machine has none."""

@@ -41,11 +41,16 @@ def _plain(node: dict[str, Any]) -> dict[str, Any]:
     return rest
 
 
+def inlined(whole: Json) -> Json:
+    """A schema without references, with everything in its place."""
+    return _inline(whole, cast("dict[str, Any]", whole.get("$defs", {})))
+
+
 @cache
 def schema_of(args: type[msgspec.Struct]) -> Json:
     """An object schema without references. Unknown properties are refused."""
     whole = msgspec.json.schema(args, schema_hook=lambda _kind: {})
-    schema = _inline(whole, whole.get("$defs", {}))
+    schema = inlined(whole)
     schema.pop("description", None)
     schema["additionalProperties"] = False
     # Defaults become what JSON makes of them.

@@ -1,0 +1,1 @@
+"""Agents that speak stream-json: Claude Code, our own command, and whatever else writes such lines."""
