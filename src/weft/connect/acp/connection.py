@@ -22,7 +22,7 @@ from weft.connect.acp.start import Opener
 from weft.connect.acp.terminals import HostTerminal, HostTerminals
 from weft.errors import ConnectionLost, TransportError
 from weft.protocols.acp import session as s
-from weft.protocols.acp.frames import AUTH_REQUIRED, METHOD_NOT_FOUND, Id, RpcError
+from weft.protocols.acp.frames import AUTH_REQUIRED, METHOD_NOT_FOUND, Id, RpcError, explained
 from weft.protocols.acp.updates import AgentChunk, ConfigOptions, ThoughtChunk, ToolCall, ToolCallUpdate, decode_update
 from weft.schema import commands as c
 from weft.schema import events as e
@@ -98,7 +98,7 @@ class AcpConnection:
                 "the agent wants a login first",
                 hint=f"Log in with the agent's own command. It offers: {names or 'nothing'}.",
             )
-        said = "it did not answer in time" if isinstance(error, TimeoutError) else str(error)
+        said = "it did not answer in time" if isinstance(error, TimeoutError) else explained(error)
         why = self._opener.why()
         return ConnectionLost(f"the agent cannot be used: {said}" + (f" ({why})" if why else ""))
 
@@ -140,9 +140,8 @@ class AcpConnection:
         self._host = Host(files, self._terminals)
         self._fold.terminal_text = self._terminals.text
         await self.open_session(self._options.session_id)
-        await self._emit(e.SessionStarted(info=self.info, resumed=bool(self._options.session_id)))
-        await self._emit(*(self._replayed or ()))
-        self._replayed = None
+        replayed, self._replayed = self._replayed or [], None
+        await self._emit(e.SessionStarted(info=self.info, resumed=bool(self._options.session_id)), *replayed)
         if self._options.mode and self._options.mode != self.info.mode:
             await self._set_mode(self._options.mode)
         if self._options.model and self._options.model != self.info.model:
@@ -242,7 +241,7 @@ class AcpConnection:
 
     async def _emit(self, *events: e.AgentEvent) -> None:
         for event in events:
-            if self._replayed is not None and not isinstance(event, e.SessionStarted):
+            if self._replayed is not None:
                 self._replayed.append(event)
                 continue
             try:
@@ -310,7 +309,7 @@ class AcpConnection:
         except RpcError as error:
             if self._cancelled:
                 return "cancelled", None, "cancelled"
-            return "error", error.message, None
+            return "error", explained(error), None
         except (TransportError, msgspec.MsgspecError) as error:
             return "error", f"{error}" + (f" ({why})" if (why := self._opener.why()) else ""), None
         return to_reason(stop), None, stop

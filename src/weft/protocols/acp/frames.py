@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 frames of ACP: bytes in, one of five values out. Parameters and results stay raw until their type is
 known, so each is decoded once. Batches are refused, as the official SDKs do."""
 
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
@@ -30,6 +30,17 @@ class RpcError(RemoteProtocolError):
         self.code = code
         self.message = message
         self.data = data
+
+
+def explained(error: Exception) -> str:
+    """The message, with what `data` adds to it: an object with `details`, a string, or anything else."""
+    data = error.data if isinstance(error, RpcError) else None
+    if isinstance(data, dict):
+        data = cast(dict[str, object], data).get("details")
+    told = str(error)
+    if data is None or data is msgspec.UNSET or str(data) in told:
+        return told
+    return f"{told}: {str(data)[:500]}"
 
 
 class Request(msgspec.Struct, frozen=True):
