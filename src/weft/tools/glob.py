@@ -1,8 +1,10 @@
 """Glob: files by the pattern of their paths, newest first."""
 
+import heapq
 import os
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +16,7 @@ from weft.schema.display import LinksView
 from weft.tools.files import locate
 from weft.tools.globs import compile_glob, last_names
 from weft.tools.port import Result, Tool, ToolContext
-from weft.tools.ripgrep import BASE, Shown, find_ripgrep, newest_first, run_lines
+from weft.tools.ripgrep import BASE, MANY, Shown, find_ripgrep, newest_first, run_whole
 
 MAX_FILES = 100
 
@@ -48,20 +50,21 @@ class Glob(Tool[GlobArgs]):
         found = await context.workspace.stat(base)
         if found is None or found.kind != "folder":
             raise ToolError(f"{base} is not a folder")
-        names = [name for name in await list_files(context, base, pattern) if wanted.fullmatch(name)]
+        names = await list_files(context, base, pattern, wanted)
+        total = len(names)
         shown = Shown(context, base)
         kept: list[str] = []
-        ordered = newest_first(names, base)
-        for name in ordered:
+        for name in _in_order(names, base):
             if len(kept) > MAX_FILES:
                 break
             if shown(name):
                 kept.append(name)
         cut = len(kept) > MAX_FILES
-        kept = [_relative(base / name, context.session.cwd) for name in kept[:MAX_FILES]]
+        inside = _relative(base, context.session.cwd)
+        kept = [inside + name for name in kept[:MAX_FILES]]
         text = "\n".join(kept) or "No files found"
         if cut:
-            text += f"\n(These are {MAX_FILES} of {len(names)} files. Narrow the pattern to see the others.)"
+            text += f"\n(These are {MAX_FILES} of {total} files. Narrow the pattern to see the others.)"
         spent = round((time.perf_counter() - started) * 1000)
         return Result(
             content=text,
@@ -88,25 +91,45 @@ def _split(context: ToolContext, args: GlobArgs) -> tuple[Path, str]:
     return base, args.pattern
 
 
-def _relative(path: Path, cwd: Path) -> str:
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+def _relative(base: Path, cwd: Path) -> str:
+    """What stands before the names of files below `base`."""
+    if base == cwd:
+        return ""
+    return f"{base.relative_to(cwd) if base.is_relative_to(cwd) else base}/".replace("//", "/")
 
 
-async def list_files(context: ToolContext, base: Path, pattern: str) -> list[str]:
-    """Paths below `base`, without what the project ignores; at least all that match the pattern."""
+def _in_order(names: list[str], base: Path) -> Iterator[str]:
+    """Newest first; very many by name, of which only the first few are ever taken."""
+    if len(names) <= MANY:
+        yield from newest_first(names, base)
+        return
+    heapq.heapify(names)
+    while names:
+        yield heapq.heappop(names)
+
+
+async def list_files(context: ToolContext, base: Path, pattern: str, wanted: re.Pattern[str]) -> list[str]:
+    """Paths below `base` that match, without what the project ignores."""
     rg = find_ripgrep()
     if rg is None:
         from weft.tools.search_fallback import list_without_ripgrep
 
-        return await list_without_ripgrep(base)
+        return [name for name in await list_without_ripgrep(base) if wanted.fullmatch(name)]
     names = last_names(pattern)
     kinds: tuple[str, ...] = ()
     if names and "\n" not in pattern:
         # A type is looked at after the ignore files, where --glob would override them.
         kinds = (*(f"--type-add=wanted:{name}" for name in names), "--type=wanted")
-    files: list[bytes] = []
     argv = (rg, *BASE, "--files", "--null", *kinds, "--", "./")
-    code, first = await run_lines(context, argv, base, lambda name: files.append(name) is None, b"\0")
+    code, output = await run_whole(context, argv, base)
     if code > 1:
-        raise ToolError(f"the files could not be listed: {first.decode('utf-8', 'replace').strip()}")
-    return [os.fsdecode(name[2:]) for name in files]
+        raise ToolError(f"the files could not be listed: {output[:2000].decode('utf-8', 'replace').strip()}")
+    found = os.fsdecode(output).split("\0./")
+    found[0] = found[0].removeprefix("./")
+    found[-1] = found[-1].removesuffix("\0")
+    if not found[-1]:
+        return []
+    # Where the pattern speaks of the name alone, ripgrep has looked at all of it.
+    if kinds and "/" not in pattern.removeprefix("**/"):
+        return found
+    return list(filter(wanted.fullmatch, found))

@@ -14,6 +14,7 @@ from weft.tools.port import ToolContext
 from weft.workspace.port import RunSpec
 
 TIMEOUT = 60.0
+MANY = 2000
 MAX_BYTES = 64 * 1024 * 1024
 
 BASE = ("--no-config", "--color=never", "--no-messages", "--hidden", "--glob=!.git", "--glob=!.hg", "--glob=!.svn")
@@ -29,9 +30,10 @@ def find_ripgrep() -> str | None:
 
 
 async def run_lines(
-    context: ToolContext, argv: tuple[str, ...], cwd: Path, take: Callable[[bytes], bool], end: bytes = b"\n"
+    context: ToolContext, argv: tuple[str, ...], cwd: Path, take: Callable[[bytes], bool], end: bytes | None = b"\n"
 ) -> tuple[int, bytes]:
     """Gives each record of the output to `take` until it answers False; the exit code and the first bytes.
+    Without `end`, the output is given as it comes.
 
     Raises:
         ToolError: it cannot start, or takes too long.
@@ -48,7 +50,10 @@ async def run_lines(
             async for data in process.output():
                 first = first or data[:4000]
                 total += len(data)
-                *records, tail = (tail + data).split(end) if tail else data.split(end)
+                if end is None:
+                    records = [data]
+                else:
+                    *records, tail = (tail + data).split(end) if tail else data.split(end)
                 if not all(map(take, records)) or total > MAX_BYTES:
                     return 0, first
             if tail:
@@ -60,6 +65,13 @@ async def run_lines(
     if limit.cancelled_caught:
         raise ToolError(f"the search took longer than {TIMEOUT:g} seconds. Narrow it to a folder or a kind of file.")
     return code or 0, first
+
+
+async def run_whole(context: ToolContext, argv: tuple[str, ...], cwd: Path) -> tuple[int, bytes]:
+    """The exit code and all of the output, as far as it is kept."""
+    chunks: list[bytes] = []
+    code, _ = await run_lines(context, argv, cwd, lambda data: chunks.append(data) is None, end=None)
+    return code, b"".join(chunks)
 
 
 class Shown:
@@ -78,8 +90,8 @@ class Shown:
 
 
 def newest_first(names: list[str], base: Path) -> list[str]:
-    """By change time. Beyond a few thousand the order of names does: looking at each costs more than the search."""
-    if len(names) > 5000:
+    """By change time. Very many come by name: looking at each of them would cost more than the search."""
+    if len(names) > MANY:
         return sorted(names)
     times: dict[str, int] = {}
     prefix = str(base)
