@@ -167,7 +167,9 @@ def _ends_with_newline(chunk: Chunk, before: bool) -> bool:
         return True
     if kept[-1] in chunk.bare:
         return False
-    return before or chunk.lines[kept[-1]][0] == "+" or not chunk.bare
+    # A line that stays and was the last keeps its end; one before a removed line has a newline, and so has a new one.
+    was_last = chunk.lines[kept[-1]][0] == " " and kept[-1] == len(chunk.lines) - 1
+    return before if was_last else True
 
 
 def _place(lines: list[str], old: list[str], chunk: Chunk, at: int, number: int, path: str) -> int:
