@@ -10,7 +10,7 @@ from typing import Final, Literal, cast
 
 import msgspec
 
-from weft.agent.folders import Where, is_name, markdown, parse, project_folders, roots
+from weft.agent.folders import Where, is_name, markdown, parse, project_folders, roots, top
 from weft.errors import UsageError
 from weft.protocols import frontmatter
 from weft.schema.content import Json
@@ -103,14 +103,15 @@ def find(
 
 def _from_files(where: Where) -> Iterator[AgentDefinition]:
     for root, origin in roots(where):
-        for path in markdown(root / "agents"):
+        for path in markdown(root / "agents", within=top(where) if origin == "project" else None):
             yield from _one(path, origin)
     if "project" in where.sources:
         for folder in project_folders(where):
             github = folder / ".github"
-            for path in (*markdown(github / "agents"), *markdown(github / "chatmodes", ".chatmode.md")):
+            modes = markdown(github / "chatmodes", ".chatmode.md", within=top(where))
+            for path in (*markdown(github / "agents", within=top(where)), *modes):
                 yield from _one(path, "project", named=False)
-            for path in markdown(github / "prompts", ".prompt.md"):
+            for path in markdown(github / "prompts", ".prompt.md", within=top(where)):
                 yield from _one(path, "project", prompt=True)
     if "user" in where.sources:
         for path in markdown(where.homes.user / ".copilot" / "agents"):

@@ -69,17 +69,30 @@ def _in_repository(folder: Path, home: Path) -> bool:
     return any(os.path.lexists(parent / ".git") for parent in folder.parents if parent != home)
 
 
-def markdown(folder: Path, ending: str = ".md") -> Iterator[Path]:
-    """Files below a folder, in order; links to folders are not followed."""
+def markdown(folder: Path, ending: str = ".md", *, within: Path | None = None) -> Iterator[Path]:
+    """Files below a folder, in order. Links to folders are not followed, nor links to files outside `within`."""
     if not os.path.isdir(folder):
         return
     count = 0
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != "node_modules" and not name.startswith("."))
         for name in sorted(names):
-            if name.endswith(ending) and count < MOST:
+            path = Path(top, name)
+            if name.endswith(ending) and count < MOST and contained(path, within):
                 count += 1
-                yield Path(top, name)
+                yield path
+
+
+def contained(path: Path, folder: Path | None) -> bool:
+    """Whether a file is really below a folder: a repository's link does not lead to the person's other files."""
+    if folder is None:
+        return True
+    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), ""))
+
+
+def top(where: Where) -> Path:
+    """The project's outermost folder: what its own files may lead to."""
+    return list(project_folders(where))[-1]
 
 
 def parse(path: Path) -> tuple[Json, str] | None:

@@ -16,7 +16,7 @@ from weft.agent import skills as skills_
 from weft.agent.commands import builtin, files
 from weft.agent.commands.port import Builtin, Desk, Taken
 from weft.agent.commands.template import Part, words_of
-from weft.agent.folders import Where
+from weft.agent.folders import Where, contained
 from weft.errors import WeftError
 from weft.schema.commands import Prompt
 from weft.schema.content import Content, Text
@@ -111,13 +111,18 @@ class Intake:
             return Taken(local=str(error))
         return Taken(local=f"Noted in {path}.")
 
-    async def _attached(self, text: str) -> Content:
+    async def _attached(self, text: str, *, only_here: bool = False) -> Content:
+        """What a text points at. With `only_here` nothing outside the folder: somebody else wrote that text."""
         if "@" not in text and "." not in text:
             return ()
         from weft.agent.attach import attachments
 
         cwd = Path(self.desk.info().cwd)
-        return await attachments(text, cwd, paths.user_home(), self.desk.servers, self.desk.may_read)
+
+        def may_read(path: Path) -> bool:
+            return self.desk.may_read(path) and (not only_here or contained(path, cwd))
+
+        return await attachments(text, cwd, paths.user_home(), self.desk.servers, may_read)
 
     # --- commands -------------------------------------------------------------------------------------------
 
@@ -159,7 +164,7 @@ class Intake:
     ) -> Taken:
         return Taken(
             content=(*before, *_framed(name, arguments, (Text(body),))),
-            reminders=await self._attached(body),
+            reminders=await self._attached(body, only_here=source.origin == "project"),
             model=source.model,
             effort=source.effort,
             allowed_tools=source.allowed_tools,

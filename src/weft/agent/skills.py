@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from weft.agent.commands.template import Part, render
-from weft.agent.folders import Origin, Where, is_name, parse, project_folders, roots
+from weft.agent.folders import Origin, Where, contained, is_name, parse, project_folders, roots, top
 from weft.protocols import frontmatter
 from weft.schema.content import Json
 
@@ -114,7 +114,8 @@ def _files(where: Where) -> Iterator[tuple[Path, Origin]]:
         folders.append((where.homes.user / ".copilot", "user"))
     for folder, origin in folders:
         for path in _in(folder / "skills"):
-            yield path, origin
+            if contained(path, top(where) if origin == "project" else None):
+                yield path, origin
 
 
 def _in(folder: Path) -> list[Path]:

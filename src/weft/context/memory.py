@@ -96,7 +96,7 @@ class Memory:
     def _load(self, place: Place, view: View, seen: set[Path]) -> Iterator[MemoryFile]:
         text = self._read(place.path)
         real = Path(os.path.realpath(place.path))
-        if text is None or real in seen or not _owned(place, real, view):
+        if text is None or real in seen or not _reaches(place, real) or not _owned(place, real, view):
             return
         seen.add(real)
         fields, body = frontmatter.split(text)
@@ -135,6 +135,11 @@ class Memory:
         if held is None or held.stamp != stamp:
             held = self._cache[path] = _Held(stamp, imports.read_text(path))
         return held.text
+
+
+def _reaches(place: Place, real: Path) -> bool:
+    """A memory file may be a link, but not to somewhere that its imports could not reach."""
+    return any(folder == real or folder in real.parents for folder in place.trusted)
 
 
 def _owned(place: Place, real: Path, view: View) -> bool:

@@ -25,6 +25,8 @@ _REMINDER: Final = "<system-reminder>"
 _KEEP_RESULTS: Final = 6
 _SMALL_RESULT: Final = 60
 _LONGEST_SAID: Final = 600
+_MOST_KEPT: Final = 40_000
+"""Of a large window a quarter would be more than a summary is worth."""
 
 ASK: Final = """\
 The conversation is about to outgrow its window. Write a summary that lets you, or a colleague, go on without the part \
@@ -89,7 +91,7 @@ def split(history: Sequence[Message], *, window: int, everything: bool = False) 
     """Cuts before a turn or a step, so that what is kept fits a quarter of the window. What the model must answer
     next is always kept; when that alone is too long, its results are shortened. With `everything` nothing is kept:
     between turns there is nothing to answer."""
-    at = len(history) if everything else _cut(history, max(window // 4, 1_000))
+    at = len(history) if everything else _cut(history, min(max(window // 4, 1_000), _MOST_KEPT))
     old, kept = tuple(history[:at]), tuple(history[at:])
     return Split(
         first=_first(old or kept, max(window // 6, 500)),

@@ -109,6 +109,15 @@ async def test_a_projects_import_does_not_leave_the_project(disk: Disk, name: st
     assert "private words" not in told and told.count("Contents of") == 1
 
 
+async def test_a_projects_memory_file_is_no_link_to_the_persons_other_files(disk: Disk) -> None:
+    (disk.project / "CLAUDE.md").symlink_to(disk.write("home/.ssh/key", "private words"))
+    disk.write("home/dotfiles/mine.md", "my words")
+    (disk.home / ".claude").mkdir()
+    (disk.home / ".claude" / "CLAUDE.md").symlink_to(disk.home / "dotfiles" / "mine.md")
+    told = await disk.told()
+    assert "private words" not in told and "my words" in told
+
+
 async def test_the_persons_own_file_may_import_from_their_home(disk: Disk) -> None:
     disk.write("home/notes/mine.md", "my words")
     disk.write("home/.claude/CLAUDE.md", "see @~/notes/mine.md")

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from weft.agent.commands.template import Part, render
-from weft.agent.folders import Origin, Where, is_name, markdown, parse, project_folders, roots
+from weft.agent.folders import Origin, Where, is_name, markdown, parse, project_folders, roots, top
 from weft.protocols import frontmatter
 from weft.schema.content import Json
 from weft.schema.events import CommandInfo
@@ -52,11 +52,11 @@ def find(where: Where) -> dict[str, FileCommand]:
 def _files(where: Where) -> Iterator[tuple[str, Path, Origin]]:
     for root, origin in roots(where):
         folder = root / "commands"
-        for path in markdown(folder):
+        for path in markdown(folder, within=top(where) if origin == "project" else None):
             yield ":".join(path.relative_to(folder).with_suffix("").parts), path, origin
     if "project" in where.sources:
         for folder in project_folders(where):
-            for path in markdown(folder / ".github" / "prompts", ".prompt.md"):
+            for path in markdown(folder / ".github" / "prompts", ".prompt.md", within=top(where)):
                 yield path.name.removesuffix(".prompt.md"), path, "project"
 
 
