@@ -14,6 +14,7 @@ import anyio
 from tests.conformance.ide.controlled_server import ControlledToolbox, alter_lock
 from tests.peers import peer_bin
 from weft.ide.editors.headless.editor import HeadlessEditor
+from weft.ide.editors.headless.languages import ServerSpec
 from weft.ide.server import IdeServer
 from weft.schema.content import Text, ToolUse
 from weft.testing.fake_anthropic import FakeAnthropic
@@ -55,6 +56,8 @@ class ClaudePeer:
         mode: str = "default",
         lock: Mapping[str, object] | None = None,
         subprotocol: bool = True,
+        servers: tuple[ServerSpec, ...] = (),
+        through: Sequence[str] = (),
         cwd: str = "ws",
     ) -> None:
         self.home = folder / "home"
@@ -67,6 +70,8 @@ class ClaudePeer:
         self._mode = mode
         self._lock = lock
         self._subprotocol = subprotocol
+        self._servers = servers
+        self._through = through
         self._tmux_name = f"weft-{folder.name[-20:]}"
         self._stack = AsyncExitStack()
         self.sent: list[dict[str, Any]] = []
@@ -82,7 +87,7 @@ class ClaudePeer:
         (self.home / ".claude.json").write_text(json.dumps(config))
         enter = self._stack.enter_async_context
         self._model = await enter(FakeAnthropic(self._reply))
-        self.editor = await enter(HeadlessEditor([self._ide_folder], name="Weft", servers=()))
+        self.editor = await enter(HeadlessEditor([self._ide_folder], name="Weft", servers=self._servers))
         self.toolbox = ControlledToolbox(self.editor)
         self.server = TappedServer(self.editor, home=self.home / ".claude", toolbox=self.toolbox, tap=self._tap)
         if not self._subprotocol:
@@ -117,7 +122,8 @@ class ClaudePeer:
             **self._env,
         }
         variables = [f"{name}={value}" for name, value in env.items()]
-        return ["env", "-i", *variables, str(peer_bin("claude")), "--permission-mode", self._mode, *self._arguments]
+        claude = [str(peer_bin("claude")), "--permission-mode", self._mode, *self._arguments]
+        return ["env", "-i", *variables, *self._through, *claude]
 
     async def start(self, *, attached: bool = True) -> None:
         """Runs the command; returns when it shows its prompt and, unless told otherwise, has attached."""
@@ -226,5 +232,14 @@ class ClaudePeer:
                 [Text("Reading."), ToolUse(f"toolu_r{number}", "Read", {"file_path": path})],
                 [ToolUse(f"toolu_e{number}", "Edit", edit)],
                 "Edited.",
+            ],
+            "lint": [
+                [ToolUse(f"toolu_r{number}", "Read", {"file_path": path})],
+                [
+                    ToolUse(
+                        f"toolu_e{number}", "Edit", {**edit, "old_string": "def", "new_string": "import os\n\n\ndef"}
+                    )
+                ],
+                "Linted.",
             ],
         }

@@ -4,6 +4,7 @@ What it does with answers that Weft never gives is in here too: those tests say 
 """
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import anyio
 import pytest
 
 from tests.conformance.ide.claude_peer import SUM, ClaudePeer
+from weft.ide.editors.headless.languages import find_servers
 from weft.protocols.ide.catalogue import OpenFile
 from weft.protocols.ide.uris import to_uri
 from weft.protocols.ide.values import Accepted, Mention, Position, Rejected
@@ -207,3 +209,22 @@ async def test_a_file_that_is_opened_in_our_editor_is_shown_by_it(tmp_path: Path
         await claude.start()
         await claude.editor.open_file(OpenFile(file_path="calc.py", start_text="add"))
         await claude.shows("1 line selected")
+
+
+async def test_problems_that_a_real_language_server_finds_reach_the_model(tmp_path: Path) -> None:
+    servers = find_servers(trusted=False, path="")
+    async with ClaudePeer(tmp_path, mode="acceptEdits", servers=servers) as claude:
+        await claude.start()
+        await claude.say("[[lint]] go")
+        await claude.shows("Linted.")
+        assert "[Line 1:8] `os` imported but unused" in claude.told().partition("<new-diagnostics>")[2]
+
+
+async def test_weft_ide_runs_it_attached_and_takes_its_changes(tmp_path: Path) -> None:
+    through = [sys.executable, "-m", "weft", "ide", "--diffs", "accept", "--run"]
+    async with ClaudePeer(tmp_path, use_port=False, through=through) as claude:
+        await claude.start(attached=False)
+        await anyio.sleep(1)
+        await claude.say("[[edit]] go")
+        await claude.shows("Edited.")
+        assert (claude.ws / "calc.py").read_text() == SUM and claude.sent == []
