@@ -10,11 +10,13 @@ every rule, and imports nothing heavy.
     at_start       "hang", "die", "junk", "slow", "huge", "silent" (no answer to server/discover), "twice"
     count_file     a file that counts starts
     pid_file       where it writes its process id
+    modern         speaks the newer era: answers server/discover, and calls may answer with a task
     storm          how many list_changed notifications it sends after each call
 
 Tools by name: echo (its input), env (its environment), big (`n` bytes), die, hang, junk, badresult, badschema, flip,
 image, links, orders, ask (form elicitation of its input), visit (URL elicitation), sample (asks the model),
-roots, slow (`steps` with progress), child (starts a process that ignores SIGTERM).
+roots, slow (`steps` with progress), later (a task: `id` is plain, asks, fails or endless), cancelled (what was told
+of tasks), child (starts a process that ignores SIGTERM).
 """
 
 import json
@@ -33,6 +35,8 @@ class HostileServer:
         self.start = self._count()
         self.flipped = self.start > 1 and "count_file" in spec and "later" in spec
         self.number = 0
+        self.polls = 0
+        self.task_log: list[tuple[str, Message]] = []
         if "pid_file" in spec:
             with Path(spec["pid_file"]).open("a") as file:
                 file.write(f"{os.getpid()}\n")
@@ -98,6 +102,15 @@ class HostileServer:
                 self.answer(number, self.hello())
                 if self.spec.get("at_start") == "twice":
                     self.answer(number, self.hello())
+            case "server/discover" if self.spec.get("modern"):
+                offered = {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+                found = {"supportedVersions": ["2026-07-28"], "capabilities": offered, "ttlMs": 0}
+                self.answer(number, {**found, "resultType": "complete", "cacheScope": "private"})
+            case "tasks/get":
+                self.answer(number, self.task(str(params["taskId"])))
+            case "tasks/update" | "tasks/cancel":
+                self.task_log.append((str(message["method"]), params))
+                self.answer(number, {"resultType": "complete"})
             case "server/discover":
                 if self.spec.get("at_start") != "silent":
                     self.out({"id": number, "error": {"code": -32601, "message": "what?"}})
@@ -120,6 +133,23 @@ class HostileServer:
                 self.out({"id": number, "error": {"code": -32601, "message": "what?"}})
             case _:
                 pass
+
+    def task(self, task_id: str) -> Message:
+        """A task that works twice, asks once when its id says so, and then ends."""
+        self.polls += 1
+        base: Message = {"resultType": "complete", "taskId": task_id, "createdAt": "2026-01-01T00:00:00Z"}
+        base |= {"lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": 60000, "pollIntervalMs": 200}
+        updated = [params for method, params in self.task_log if method == "tasks/update"]
+        if task_id == "asks" and not updated:
+            form = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"n": {"type": "string"}}}}
+            request = {"method": "elicitation/create", "params": {"mode": "form", **form}}
+            return {**base, "status": "input_required", "inputRequests": {"who": request}}
+        if task_id == "endless" or (self.polls < 2 and not updated):
+            return {**base, "status": "working"}
+        if task_id == "fails":
+            return {**base, "status": "failed", "error": {"code": -5, "message": "the disk is full"}}
+        text = json.dumps([params["inputResponses"] for params in updated]) if updated else "done later"
+        return {**base, "status": "completed", "result": {"content": [{"type": "text", "text": text}]}}
 
     def hello(self) -> Message:
         offered: Message = {"tools": {"listChanged": True}}
@@ -155,7 +185,7 @@ class HostileServer:
                 "tools": [{**item, "name": f"{item['name']}{page}"} for item in listed],
                 "nextCursor": str(page + 1),
             }
-        return {"tools": listed}
+        return {"tools": listed, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
     def call(self, number: object, params: Message) -> None:
         given = cast("Message", params.get("arguments") or {})
@@ -168,7 +198,7 @@ class HostileServer:
             self.out({"method": "notifications/tools/list_changed"})
 
     def text(self, number: object, text: str) -> None:
-        self.answer(number, {"content": [{"type": "text", "text": text}]})
+        self.answer(number, {"content": [{"type": "text", "text": text}], "resultType": "complete"})
 
     # --- tools
 
@@ -236,6 +266,14 @@ class HostileServer:
             self.out({"method": "notifications/progress", "params": progress})
             time.sleep(float(given.get("pause", 0.0)))
         self.text(number, "done")
+
+    def tool_later(self, number: object, given: Message, params: Message) -> None:
+        task = {"taskId": given.get("id", "plain"), "status": "working", "ttlMs": 60000, "pollIntervalMs": 200}
+        when = "2026-01-01T00:00:00Z"
+        self.answer(number, {"resultType": "task", "createdAt": when, "lastUpdatedAt": when, **task})
+
+    def tool_cancelled(self, number: object, given: Message, params: Message) -> None:
+        self.text(number, json.dumps([method for method, _ in self.task_log]))
 
     def tool_child(self, number: object, given: Message, params: Message) -> None:
         import subprocess
