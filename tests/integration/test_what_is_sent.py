@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.driving import ended, session, turn
 from tests.property.test_session_log import check_valid
+from weft.errors import SessionError, UsageError
 from weft.schema.content import ToolUse
 from weft.schema.events import AgentEvent, Compacted, PromptAdded
 from weft.schema.messages import Message, Request, Usage
@@ -117,6 +118,18 @@ def _by_identity(count: Callable[[Message], int]) -> Callable[[Message], int]:
         return known[id(message)][1]
 
     return counted
+
+
+async def test_an_id_that_is_taken_is_refused_and_a_strange_one_too(project: Path) -> None:
+    taken = "0f0e7f0a-6a33-4f0e-9d61-0c4f5d1f6a01"
+    async with session(project, ["one"], session_id=taken) as (connection, _):
+        await turn(connection, "hello")
+    with pytest.raises(UsageError, match="already in use"):
+        async with session(project, [], session_id=taken):
+            pass
+    with pytest.raises(SessionError, match="is not a session id"):
+        async with session(project, [], session_id="../x"):
+            pass
 
 
 class Worker:

@@ -7,6 +7,7 @@ import msgspec
 
 from weft.agent.options import SessionOptions
 from weft.errors import SessionError, UsageError
+from weft.sessions.files import check_id
 from weft.sessions.port import SessionLog, SessionStore, SessionSummary
 from weft.sessions.resume import Resumed, load
 
@@ -41,12 +42,14 @@ def open_conversation(options: SessionOptions, store: SessionStore) -> Conversat
 
 
 def _new(options: SessionOptions, store: SessionStore) -> Conversation:
-    session_id = options.session_id or str(uuid.uuid4())
+    session_id = check_id(options.session_id or str(uuid.uuid4()))
     if not options.persist:
         return Conversation(session_id=session_id, log=None)
-    if options.session_id is not None and any(row.session_id == session_id for row in store.list(options.cwd)):
-        raise UsageError(f"Session ID {session_id} is already in use.", hint="Use --resume to go on with it.")
-    return Conversation(session_id=session_id, log=store.create(session_id, options.cwd))
+    try:
+        return Conversation(session_id=session_id, log=store.create(session_id, options.cwd))
+    except SessionError:
+        hint = "Use --resume to go on with it."
+        raise UsageError(f"Session ID {session_id} is already in use.", hint=hint) from None
 
 
 def _source(options: SessionOptions, store: SessionStore) -> str | None:

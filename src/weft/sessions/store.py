@@ -93,7 +93,8 @@ class FileStore:
     def create(self, session_id: str, cwd: Path) -> SessionLog:
         files.check_id(session_id)
         path = paths.session_file(session_id, cwd, self.home)
-        if path.exists():
+        taken = [path] if self.foreign is None else [path, paths.session_file(session_id, cwd, self.foreign)]
+        if any(file.exists() for file in taken):
             raise SessionError(f"The session {session_id} already exists.", hint="Resume it with --resume.")
         return FileLog(session_id, path)
 
