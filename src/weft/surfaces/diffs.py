@@ -131,6 +131,7 @@ def _narrow(before: str, after: str) -> tuple[str, str]:
         tail += 1
     while True:
         part = "".join(old[head : len(old) - tail])
-        if (part and before.count(part) == 1) or not (head or tail):
+        # Not `count`: it does not see that "b\nb" stands twice in "b\nb\nb".
+        if (part and before.find(part) == before.rfind(part)) or not (head or tail):
             return part, "".join(new[head : len(new) - tail])
         head, tail = max(0, head - 1), max(0, tail - 1)

@@ -77,3 +77,19 @@ def test_hidden_characters_are_named_in_what_is_asked() -> None:
     assert isinstance(chunk, s.ToolConfirmation)
     assert "⟨U+202E⟩" in chunk.views[0].html
     assert "⟨U+200B⟩" in chunk.title
+
+
+def test_ids_that_an_agent_counts_anew_in_each_turn_are_told_apart() -> None:
+    def turn(number: int) -> list[e.AgentEvent]:
+        return [
+            e.TurnStarted(turn_id=str(number)),
+            e.MessageDone(reply=Reply("m", "x", (Text(f"answer {number}"),))),
+            *called("Bash", {"command": "ls"}, id="call_1"),
+            e.TurnEnded(turn_id=str(number), reason="completed"),
+        ]
+
+    chunks = woven([*turn(1), *turn(2)])
+    assert html_of(chunks) == "<p>answer 1</p>\n<p>answer 2</p>\n"
+    assert {c.id for c in chunks if isinstance(c, s.TextChunk)} == {"m:0.0", "m:0~2.0"}
+    assert {c.id for c in chunks if isinstance(c, s.ToolStart)} == {"call_1", "call_1~2"}
+    assert [c.id for c in chunks if isinstance(c, s.ToolEnd)] == ["call_1", "call_1~2"]

@@ -92,11 +92,13 @@ def permission(message: m.ToolApproval, asked: PermissionAsked) -> c.PermissionA
 
 
 def rules(message: m.ToolApproval, asked: PermissionAsked) -> tuple[RuleSuggestion, ...]:
-    """The rules that hold for as long as the person said: those suggested, written to the place of their choice."""
+    """The rules that hold for as long as the person said. An agent may suggest another rule for each place (a path
+    reads differently in the user's file); what it suggests for no place is written as it is."""
     if message.outcome != "alwaysAllow" or message.scope == "once":
         return ()
     scope = message.scope
-    found = {suggestion.rule: suggestion for suggestion in asked.suggestions}
+    own = [suggestion for suggestion in asked.suggestions if suggestion.destination == scope]
+    found = {suggestion.rule: suggestion for suggestion in own or asked.suggestions}
     return tuple(RuleSuggestion(rule, scope, suggestion.behavior) for rule, suggestion in found.items())
 
 

@@ -20,6 +20,7 @@ from weft.surfaces.web.stream import (
     PlanApproval,
     RetryChunk,
     StreamChunk,
+    TaskChunk,
     TextChunk,
     ThinkingContent,
     ThinkingEnd,
@@ -29,11 +30,38 @@ from weft.surfaces.web.stream import (
     ToolOutput,
     ToolStart,
     TurnEnd,
+    TurnStart,
     UserMessage,
     View,
 )
 from weft.surfaces.web.think import ThinkSplitter
 from weft.surfaces.web.views import MOST_SHOWN, input_views, to_views, visible
+
+
+class _Names:
+    """Ids that are the page's own. Some agents count their messages and calls anew in each turn; here the second
+    `call_1` of a conversation is `call_1~2`."""
+
+    def __init__(self) -> None:
+        self._now: dict[str, str] = {}
+        self._count: dict[str, int] = {}
+        self._old: set[str] = set()
+
+    def begin(self, id: str) -> str:
+        """The name of something that may be new."""
+        if id not in self._now or id in self._old:
+            self._count[id] = number = self._count.get(id, 0) + 1
+            self._now[id] = id if number == 1 else f"{id}~{number}"
+            self._old.discard(id)
+        return self._now[id]
+
+    def of(self, id: str) -> str:
+        """The name of something that was begun."""
+        return self._now.get(id, id)
+
+    def turn(self) -> None:
+        """From here on an id that begins again is another one."""
+        self._old = set(self._now)
 
 
 class _Block:
@@ -65,6 +93,8 @@ class Weaver:
         self._thinking: dict[str, float] = {}
         self._thought: dict[str, int] = {}
         self._held: ToolOutput | None = None
+        self._blocks = _Names()
+        self._tools = _Names()
 
     @property
     def held(self) -> bool:
@@ -74,8 +104,29 @@ class Weaver:
     def weave(self, event: AgentEvent) -> list[StreamChunk]:
         out: list[StreamChunk] = []
         for chunk in to_chunks(event):
-            out += self._one(chunk)
+            out += self._one(self._renamed(chunk))
         return out
+
+    def _renamed(self, chunk: StreamChunk) -> StreamChunk:
+        replace = msgspec.structs.replace
+        parent = chunk.parent and self._tools.of(chunk.parent)
+        match chunk:
+            case ToolStart(id=id):
+                return replace(chunk, id=self._tools.begin(id), parent=parent)
+            case ToolOutput(id=id) | ToolEnd(id=id):
+                return replace(chunk, id=self._tools.of(id), parent=parent)
+            case ToolConfirmation(tool_id=id):
+                return replace(chunk, tool_id=self._tools.of(id), parent=parent)
+            case TaskChunk(task=task):
+                return replace(chunk, task=replace(task, tool_use_id=self._tools.of(task.tool_use_id)))
+            case TextChunk(id=id) | ThinkingStart(id=id) | ThinkingContent(id=id) | ThinkingEnd(id=id):
+                return replace(chunk, id=self._blocks.begin(id), parent=parent)
+            case TurnStart() | UserMessage(parent=None):
+                self._blocks.turn()
+                self._tools.turn()
+                return chunk
+            case _:
+                return replace(chunk, parent=parent) if parent else chunk
 
     def flush(self) -> list[StreamChunk]:
         """What was held back, now."""
@@ -100,10 +151,11 @@ class Weaver:
             case MessageEnd():
                 return [*self.flush(), *self._close_all(), chunk]
             case TurnEnd():
-                out = [*self.flush(), *self._close_all(), chunk]
+                return [*self.flush(), *self._close_all(), chunk]
+            case TurnStart():
                 self._done.clear()
                 self._thought.clear()
-                return out
+                return [*self.flush(), chunk]
             case RetryChunk():
                 gone = [f"{block.id}.{n}" for block in self._open.values() for n in range(block.part + 1)]
                 gone += self._thinking

@@ -1,6 +1,6 @@
 // What the agent asks the person. Each card is answered from the keyboard as well: its answers have numbers.
 
-import { add, button, h, icon, setHtml } from "./dom.js";
+import { add, button, fill, h, icon, setHtml } from "./dom.js";
 import { dressCode } from "./blocks.js";
 import { inputForm } from "./forms.js";
 import { t } from "./i18n.js";
@@ -45,12 +45,12 @@ function frame(kind, iconName, title, ...children) {
     h("header.ask-head", {}, icon(iconName), h("h2", {}, title)), ...children);
 }
 
-function permission(chunk, { send, open }) {
+function permission(chunk, { send, open, short, outside }) {
   const reply = (fields) => send("toolApproval", { requestId: chunk.request_id, ...fields });
   const diff = (chunk.views ?? []).find((view) => view.kind === "diff");
   const choice = chunk.hunks && diff ? new Set(diff.data.hunks.keys()) : null;
   const allow = answer("1", t("ask.allow"), { kind: "primary", onclick: () => grant("allow", "once") });
-  const views = h("div.ask-preview", {}, (chunk.views ?? []).map((view) => drawView(view, { open, diff: { choice, chosen } })));
+  const views = h("div.ask-preview", {}, (chunk.views ?? []).map((view) => drawView(view, { open, short, diff: { choice, chosen } })));
   const editor = h("textarea.ask-editor", { hidden: true, rows: 6, spellcheck: false, "aria-label": t("ask.edit") });
   const problem = h("p.ask-problem", { hidden: true, role: "alert" }, t("ask.edit.bad"));
   const edit = button(t("ask.edit"), { iconName: "edit", kind: "quiet", text: t("ask.edit"), onclick: startEditing });
@@ -96,25 +96,28 @@ function permission(chunk, { send, open }) {
   const actions = h("div.ask-actions", {}, allow, scopes.buttons,
     answer(String(scopes.buttons.length + 2), t("ask.reject"), { kind: "no", "data-no": "", onclick: () => refuse(false) }));
 
-  return frame("permission", "shield", `${chunk.title || chunk.name}`,
+  return frame("permission", "shield", short(chunk.title || chunk.name),
     h("div.ask-sub", {}, h("span.badge", {}, chunk.name), chunk.parent ? h("span.badge", {}, t("subagent")) : null,
-      chunk.reason ? h("span.ask-why", {}, chunk.reason) : null),
-    chunk.blocked_path ? h("p.ask-problem", {}, t("ask.path", { path: chunk.blocked_path })) : null,
+      chunk.reason ? h("span.ask-why", {}, short(chunk.reason)) : null),
+    chunk.blocked_path && outside(chunk.blocked_path) ? h("p.ask-problem", {}, t("ask.path", { path: chunk.blocked_path })) : null,
     views, editor, problem, scopes.rules, actions,
     h("div.ask-foot", {}, reason, button(t("ask.reject.stop"), { kind: "quiet", iconName: "stop", text: t("ask.reject.stop"), onclick: () => refuse(true) }), edit));
 }
 
-/** An answer for each scope, and a line that says which rule it writes where. */
+/** An answer for each scope, and a line that says which rule it writes where: that of the answer looked at last. */
 function scopeAnswers(chunk, choose) {
-  const rules = [...new Set((chunk.suggestions ?? []).map((suggestion) => suggestion.rule))];
-  if (!rules.length) return { buttons: [], rules: null };
-  const where = h("span", {}, t("ask.rule.to", { place: t("ask.place.session") }));
-  const says = h("p.ask-rule", {}, t("ask.rule.longer"), " ", rules.map((rule) => [h("code", {}, rule), " "]), where);
-  const buttons = ["session", "local", "user"].map((scope, at) => {
-    const tell = () => (where.textContent = t("ask.rule.to", { place: t(`ask.place.${scope}`) }));
-    return answer(String(at + 2), t(`ask.${scope}`), { onclick: () => choose(scope), onfocus: tell, onmouseenter: tell,
-      title: `${t("ask.rule")} ${rules.join(", ")} ${t("ask.rule.to", { place: t(`ask.place.${scope}`) })}` });
-  });
+  const all = chunk.suggestions ?? [];
+  if (!all.length) return { buttons: [], rules: null };
+  const rulesFor = (scope) => {
+    const own = all.filter((suggestion) => suggestion.destination === scope);
+    return [...new Set((own.length ? own : all).map((suggestion) => suggestion.rule))];
+  };
+  const says = h("p.ask-rule", { role: "status" });
+  const tell = (scope) => fill(says, t("ask.rule.longer"), " ", rulesFor(scope).map((rule) => [h("code", {}, rule), " "]), t("ask.rule.to", { place: t(`ask.place.${scope}`) }));
+  tell("session");
+  const buttons = ["session", "local", "user"].map((scope, at) =>
+    answer(String(at + 2), t(`ask.${scope}`), { onclick: () => choose(scope), onfocus: () => tell(scope), onmouseenter: () => tell(scope),
+      title: `${t("ask.rule")} ${rulesFor(scope).join(", ")} ${t("ask.rule.to", { place: t(`ask.place.${scope}`) })}` }));
   return { buttons, rules: says };
 }
 

@@ -49,10 +49,10 @@ function sideRows(rows) {
 }
 
 /** `choice`, when given, is a Set of the accepted hunks; `chosen()` is called when it changes. */
-export function diffView(data, { choice = null, chosen = () => {}, open = null } = {}) {
+export function diffView(data, { choice = null, chosen = () => {}, open = null, short = (text) => text } = {}) {
   const body = h("div.diff-body", { tabIndex: 0, role: "region", "aria-label": data.path });
   const toggle = button("", { kind: "quiet", iconName: "split", onclick: () => flip() });
-  const name = h("button.diff-path", { type: "button", title: data.path, onclick: () => open?.(data.path) }, data.path);
+  const name = h("button.diff-path", { type: "button", title: data.path, onclick: () => open?.(data.path) }, short(data.path));
   const head = h("div.diff-head", {}, icon("file"), name,
     data.change === "changed" ? null : h("span.badge", {}, t(`diff.${data.change}`)),
     h("span.diff-added", {}, `+${data.added}`), h("span.diff-removed", {}, `−${data.removed}`), toggle);

@@ -103,6 +103,7 @@ class Page {
       transcript = new Transcript(id, {
         act: (name, chunk) => this.act(name, chunk),
         open: (path) => this.panels.file(path),
+        short: (text) => this.short(text),
         stop: (task) => this.send("stopTask", { task }),
         older: (before) => this.socket.send("olderMessages", { conversation: id, before }),
         changed: (which, chunk) => this.changed(which, chunk),
@@ -175,12 +176,19 @@ class Page {
     const idle = !this.composer.area.value;
     for (const ask of open) {
       if (shown.has(ask.request_id)) continue;
-      const card = askCard(ask, { send: (type, fields) => this.send(type, fields), open: (path) => this.panels.file(path), leave: (address) => this.panels.leave(address) });
+      const card = askCard(ask, { send: (type, fields) => this.send(type, fields), open: (path) => this.panels.file(path), leave: (address) => this.panels.leave(address),
+        short: (text) => this.short(text), outside: (path) => path.startsWith("/") && !this.state.folders.some((folder) => path === folder || path.startsWith(`${folder}/`)) });
       this.dock.append(card);
       if (idle && card === this.dock.firstElementChild) card.focus();
     }
     this.dock.classList.toggle("full", open.length > 0);
     if (!open.length && shown.size && idle) this.composer.focus();
+  }
+
+  /** Paths below the conversation's folder, as a person writes them. */
+  short(text) {
+    const folder = this.shown?.info?.cwd || this.shown?.row?.folder;
+    return folder ? text.replaceAll(`${folder}/`, "") : text;
   }
 
   drawEmpty() {

@@ -8,12 +8,17 @@ const ICONS = {
   read: "eye", edit: "edit", delete: "trash", move: "file", search: "search", execute: "terminal",
   think: "brain", fetch: "globe", switch_mode: "list", other: "tool",
 };
+const KINDS = {
+  Read: "read", Edit: "edit", MultiEdit: "edit", Write: "edit", NotebookEdit: "edit", Bash: "execute", Grep: "search", Glob: "search",
+  LS: "search", WebFetch: "fetch", WebSearch: "fetch", TodoWrite: "think",
+};
 const OPEN = new Set(["edit", "execute", "delete", "move"]);
 const LINES = 400;
 
 export class ToolCard {
   /** `open(path)` shows a file; `stop(taskId)` ends a background task. */
-  constructor(chunk, { open, stop }) {
+  constructor(chunk, { open, stop, short }) {
+    this.short = short;
     this.open = open;
     this.stop = stop;
     this.output = null;
@@ -50,14 +55,14 @@ export class ToolCard {
   }
 
   start(chunk) {
-    this.kind = chunk.kind ?? "other";
+    this.kind = chunk.kind ?? KINDS[chunk.name] ?? "other";
     this.began ??= performance.now();
     fill(this.iconSlot, icon(this.isAgent(chunk) ? "robot" : ICONS[this.kind]));
     this.name.textContent = label(chunk);
-    this.detail.textContent = detail(chunk);
+    this.detail.textContent = this.short(detail(chunk));
     this.detail.title = this.detail.textContent;
     this.setState(chunk.state ?? "pending");
-    fill(this.about, (chunk.views ?? []).map((view) => drawView(view, { open: this.open })));
+    fill(this.about, (chunk.views ?? []).map((view) => drawView(view, { open: this.open, short: this.short })));
     // A call that waits is shown whole where it is asked for, not twice.
     if (chunk.state === "running" && (OPEN.has(this.kind) || this.isAgent(chunk))) this.show(true);
   }
@@ -96,7 +101,7 @@ export class ToolCard {
     this.setState(chunk.status ?? "completed", bits.join(" · "));
     const views = chunk.views ?? [];
     if (views.some((view) => view.kind === "diff")) fill(this.about);
-    fill(this.result, views.map((view) => drawView(view, { open: this.open })));
+    fill(this.result, views.map((view) => drawView(view, { open: this.open, short: this.short })));
     this.output = null;
     for (const pre of this.result.querySelectorAll("pre.output")) foldLong(pre);
     this.show(OPEN.has(this.kind) || this.children.childElementCount > 0 || chunk.status === "error");

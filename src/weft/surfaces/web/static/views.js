@@ -5,10 +5,10 @@ import { diffView } from "./diff.js";
 import { t } from "./i18n.js";
 
 /** `open(path)` shows a file of the workspace. `diff` has options for diffs. */
-export function drawView(view, { open, diff = {} } = {}) {
+export function drawView(view, { open, short = (text) => text, diff = {} } = {}) {
   switch (view.kind) {
     case "diff":
-      return diffView(view.data, { open, ...diff });
+      return diffView(view.data, { open, short, ...diff });
     case "code": {
       const pre = h("pre.output", { tabIndex: 0 });
       setHtml(pre, view.html);

@@ -1,0 +1,195 @@
+"""`weft web` as a process, with the real agent and a server that speaks a real model's wire."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from tests.peers import peer_bin
+from weft.schema.content import Text, ToolUse
+from weft.testing.fake_anthropic import FakeAnthropic
+
+Start = Callable[..., "Command"]
+SOURCE = Path(__file__).resolve().parents[3] / "src"
+
+
+class Command:
+    """`weft web` in a folder. `link` is what it printed."""
+
+    def __init__(self, folder: Path, env: dict[str, str], *arguments: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "weft", "web", "--no-open", *arguments],
+            cwd=folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert "http://127.0.0.1:" in line, line + self._process.stdout.read()
+        self._link = line.split()[-1]
+
+    def link(self) -> str:
+        return self._link
+
+    def stop(self) -> int:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        code = self._process.wait(20)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return code
+
+
+@pytest.fixture
+def command() -> Iterator[Callable[..., Command]]:
+    """Starts commands; whatever still runs when the test is over is stopped."""
+    started: list[Command] = []
+
+    def start(folder: Path, env: dict[str, str], *arguments: str) -> Command:
+        started.append(Command(folder, env, *arguments))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+@pytest.fixture
+def portal() -> Iterator[BlockingPortal]:
+    with start_blocking_portal("asyncio") as portal:
+        yield portal
+
+
+@pytest.fixture
+def model(portal: BlockingPortal) -> Iterator[Callable[..., FakeAnthropic]]:
+    opened: list[Any] = []
+
+    def start(replies: list[Any]) -> FakeAnthropic:
+        context = portal.wrap_async_context_manager(FakeAnthropic(replies))
+        server = context.__enter__()
+        opened.append(context)
+        return server
+
+    yield start
+    for context in opened:
+        context.__exit__(None, None, None)
+
+
+def environment(server: FakeAnthropic, home: Path) -> dict[str, str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("ANTHROPIC", "OPENAI", "CLAUDE"))}
+    return env | {"HOME": str(home), "PYTHONPATH": str(SOURCE), "WEFT_MAX_RETRIES": "0", **server.env()}
+
+
+def test_the_real_agent_edits_a_file_after_it_was_allowed(
+    model: Callable[..., FakeAnthropic], visit: Callable[..., Any], command: Start, project: Path, fresh_home: Path
+) -> None:
+    server = model(
+        [
+            (Text("I'll look."), ToolUse("", "Read", {"file_path": str(project / "src" / "shelf.py")})),
+            (
+                ToolUse(
+                    "",
+                    "Edit",
+                    {
+                        "file_path": str(project / "src" / "shelf.py"),
+                        "old_string": "line.split()[0]",
+                        "new_string": '(line.split() or [""])[0]',
+                    },
+                ),
+            ),
+            "The shelf is **mended**.",
+        ]
+    )
+    env = environment(server, fresh_home)
+    running = command(project, env)
+    here = visit(running)
+    here.say("Mend the shelf")
+    here.page.wait_for_selector(".ask.permission", timeout=20_000)
+    assert "shelf.py" in here.page.inner_text(".ask.permission")
+    here.page.keyboard.press("1")
+    here.page.wait_for_selector("text=The shelf is mended.")
+    assert '(line.split() or [""])[0]' in (project / "src" / "shelf.py").read_text()
+    here.page.get_by_role("button", name="Menu", exact=True).click()
+    here.page.get_by_role("menuitem", name="Usage").click()
+    here.page.wait_for_selector("dialog .chart")
+    here.shot("usage")
+    here.page.keyboard.press("Escape")
+    here.leave()
+    assert running.stop() in (0, 130)
+
+    # The conversation is on disk: another process shows it, and goes on with it.
+    again = command(project, environment(model(["Still here."]), fresh_home))
+    there = visit(again)
+    there.page.click(".row-title >> text=Mend the shelf")
+    there.page.wait_for_selector("text=The shelf is mended.")
+    assert there.page.locator(".tool-name >> text=Edit").count() == 1
+    there.say("Are you there?")
+    there.page.wait_for_selector("text=Still here.", timeout=20_000)
+    assert there.page.locator(".log >> text=The shelf is mended.").count() == 1
+    there.page.get_by_role("button", name="Menu", exact=True).click()
+    there.page.get_by_role("menuitem", name="Settings").click()
+    there.page.wait_for_selector("dialog .setting")
+    there.shot("settings")
+    there.page.keyboard.press("Escape")
+    there.leave()
+
+
+def test_always_here_writes_the_rule_that_the_permissions_view_shows(
+    model: Callable[..., FakeAnthropic], visit: Callable[..., Any], command: Start, project: Path, fresh_home: Path
+) -> None:
+    write = ToolUse("", "Write", {"file_path": str(project / "made.txt"), "content": "made\n"})
+    server = model([(write,), "Made."])
+    running = command(project, environment(server, fresh_home))
+    here = visit(running)
+    here.say("Make a file")
+    here.page.wait_for_selector(".ask.permission", timeout=20_000)
+    here.page.focus(".ask [data-key='3']")
+    rule = here.page.inner_text(".ask-rule code")
+    here.page.keyboard.press("3")
+    here.page.wait_for_selector("text=Made.")
+    assert (project / "made.txt").exists()
+    assert rule in (project / ".claude" / "settings.local.json").read_text()
+    here.page.get_by_role("button", name="Menu", exact=True).click()
+    here.page.get_by_role("menuitem", name="Permissions").click()
+    here.page.wait_for_selector(".rule")
+    assert rule in here.page.inner_text(".rules")
+    assert "settings.local.json" in here.page.inner_text(".rules")
+    here.shot("permissions")
+    here.leave()
+
+
+def test_the_page_drives_an_acp_agent(
+    model: Callable[..., FakeAnthropic], visit: Callable[..., Any], command: Start, project: Path, fresh_home: Path
+) -> None:
+    run = ToolUse("", "Bash", {"command": "touch acp.txt", "description": "Make a file"})
+    server = model([(run,), "Made over **ACP**."])
+    spec = f"{sys.executable} -m weft acp"
+    running = command(project, environment(server, fresh_home), "--agent", spec)
+    here = visit(running)
+    here.say("Make a file")
+    here.page.wait_for_selector(".ask.permission", timeout=30_000)
+    here.page.keyboard.press("1")
+    here.page.wait_for_selector("text=Made over ACP.")
+    assert (project / "acp.txt").exists()
+    here.leave()
+
+
+def test_the_page_drives_claude_code_through_its_acp_adapter(
+    model: Callable[..., FakeAnthropic], visit: Callable[..., Any], command: Start, project: Path, fresh_home: Path
+) -> None:
+    server = model(["Hello from **Claude Code**."] * 8)
+    env = environment(server, fresh_home)
+    env["PATH"] = f"{peer_bin('claude-agent-acp').parent}{os.pathsep}{env['PATH']}"
+    running = command(project, env, "--agent", "claude")
+    here = visit(running)
+    here.say("Say hello")
+    here.page.wait_for_selector("text=Hello from Claude Code.", timeout=60_000)
+    here.leave()
