@@ -41,18 +41,24 @@ def ascii_host(host: str) -> str:
     return name if name and all(_LABEL.fullmatch(label) for label in name.split(".")) else ""
 
 
-def matches(pattern: str, host: str) -> bool:
-    """Whether a host from `host_of` is one that the rule's pattern names."""
+def key(pattern: str) -> str:
+    """A rule's pattern in the form that `keys` gives; empty for one that can never match."""
     if pattern.startswith("*."):
         base = ascii_host(pattern[2:])
-        return bool(base) and host.endswith(f".{base}")
+        return f"*.{base}" if base else ""
     wanted, colon, port = pattern.partition(":")
     name = ascii_host(wanted)
-    return bool(name) and host == (f"{name}:{port}" if colon else name)
+    return f"{name}:{port}" if name and colon else name
 
 
-def covers(pattern: str, host: str) -> bool:
-    """Whether the host is the pattern's or one below it, whatever the port."""
-    base = ascii_host(pattern.removeprefix("*.").partition(":")[0])
+def keys(host: str, *, restricting: bool) -> list[str]:
+    """All rule keys that a host from `host_of` answers to."""
+    if not host:
+        return []
     name = host.partition(":")[0]
-    return bool(base) and (name == base or name.endswith(f".{base}"))
+    labels = name.split(".")
+    above = [".".join(labels[index:]) for index in range(1, len(labels))]
+    below = [f"*.{parent}" for parent in above]
+    if restricting:
+        return [host, name, f"*.{name}", *above, *below]
+    return [host] if host != name else [host, *below]

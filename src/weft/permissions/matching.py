@@ -82,7 +82,7 @@ class PathRules:
             path_expressions(rule.specifier or "", root=rule.root or cwd, cwd=cwd, home=home, anywhere=self._folded)
             for rule in rules
         ]
-        self._each = [(re.compile("|".join(text), re.DOTALL), rule) for text, rule in zip(texts, rules, strict=True)]
+        self._texts = texts
         self._all = re.compile("|".join(part for text in texts for part in text) or r"(?!)", re.DOTALL)
 
     def find(self, names: Iterable[str]) -> Rule | None:
@@ -90,7 +90,11 @@ class PathRules:
         for name in names:
             shown = fold(name) if self._folded else name
             if self._all.fullmatch(shown):
-                return next((rule for pattern, rule in self._each if pattern.fullmatch(shown)), None)
+                return next(
+                    rule
+                    for texts, rule in zip(self._texts, self.rules, strict=True)
+                    if re.fullmatch("|".join(texts), shown, re.DOTALL)
+                )
         return None
 
     def literal_paths(self, *, cwd: str, home: str) -> list[tuple[str, Rule]]:
@@ -119,7 +123,7 @@ class RuleIndex:
         self.named: dict[tuple[str, str], Rule] = {}
         self.patterns: list[tuple[re.Pattern[str], Rule]] = []
         self.name_patterns: list[tuple[str, re.Pattern[str], Rule]] = []
-        self.domains: list[Rule] = []
+        self.domains: dict[str, Rule] = {}
         self.shell: list[Rule] = []
         by_tool: dict[str, list[Rule]] = {}
         for rule in mine:
@@ -134,7 +138,9 @@ class RuleIndex:
         if rule.tool == "Bash" and rule.specifier is not None:
             self.shell.append(rule)
         elif rule.tool == "WebFetch" and rule.specifier is not None:
-            self.domains.append(rule)
+            kind, colon, pattern = rule.specifier.partition(":")
+            if colon and kind == "domain":
+                self.domains.setdefault(domains.key(pattern), rule)
         elif rule.specifier is not None:
             self.named.setdefault((rule.tool, rule.specifier), rule)
             if "*" in rule.specifier:
@@ -162,12 +168,10 @@ class RuleIndex:
         )
 
     def domain(self, host: str) -> Rule | None:
-        for rule in self.domains:
-            kind, colon, pattern = (rule.specifier or "").partition(":")
-            if not colon or kind != "domain":
-                continue
-            if domains.matches(pattern, host) or (self.behavior != "allow" and domains.covers(pattern, host)):
-                return rule
+        """A rule on this host. One that restricts covers the hosts below it too, whatever the port."""
+        for key in domains.keys(host, restricting=self.behavior != "allow"):
+            if key in self.domains:
+                return self.domains[key]
         return None
 
     def path(self, tools: Iterable[str], names: Sequence[str]) -> Rule | None:

@@ -15,6 +15,9 @@ _SECRET = re.compile(r"key|token|secret|passw|credential|auth|cookie|session|pri
 _HARMLESS_VARIABLE = re.compile(r"LANG|LANGUAGE|LC_[A-Z]+|TZ|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|COLUMNS|LINES|CI")
 
 
+_PLAIN_SET = re.compile(r"\[!?[A-Za-z0-9_.]+\]")
+
+
 def looks_secret(name: str) -> bool:
     """Whether a variable of this name probably holds a secret."""
     return bool(_SECRET.search(name))
@@ -57,7 +60,10 @@ def expand_globs(words: Iterable[Word], cwd: str) -> tuple[str, ...] | str:
             continue
         if word.text.startswith("-"):
             return "an option with a wildcard can become any option"
-        matches = sorted(glob.glob(word.text, root_dir=cwd))
+        pattern = word.text.replace("[^", "[!")
+        if "[" in _PLAIN_SET.sub("", pattern) or "**" in pattern:
+            return "a wildcard of a form that depends on the shell"
+        matches = sorted(glob.glob(pattern, root_dir=cwd))
         if len(matches) > MOST_MATCHES:
             return "a wildcard matches too many files to check"
         if any(match.startswith("-") for match in matches):

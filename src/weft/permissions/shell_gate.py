@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from weft.permissions.paths import is_within, resolve, within_any
+from weft.permissions.paths import Trail, is_within, resolve, within_any
 from weft.permissions.port import Decision
 from weft.permissions.rules import BEHAVIORS, Behavior, Rule
 from weft.permissions.shell import Analysis, analyse, words_of
@@ -59,15 +59,22 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def judge_shell(gate: "RuleGate", command: str, cwd: str) -> Decision:
-    """What the gate says of a command line."""
-    return examine(gate, command, cwd).decision
+    """What the gate says of a command line, with the rules that would let it pass."""
+    from weft.permissions.shell_suggest import suggestions_for_shell
+
+    verdict = examine(gate, command, cwd)
+    if verdict.decision.behavior != "ask" or verdict.decision.reason_kind == "rule":
+        return verdict.decision
+    return msgspec.structs.replace(verdict.decision, suggestions=suggestions_for_shell(verdict, command))
 
 
 def examine(gate: "RuleGate", command: str, cwd: str) -> Verdict:
     """The decision with every step that led to it. Runs nothing."""
     analysis = analyse(command)
+    everything = list(_everything(analysis, 0)) if _any_rules(gate) else []
+    trails: dict[str, Trail] = {}
     for index in (gate.deny, gate.ask):
-        part = _restricted(gate, index, command, cwd, analysis)
+        part = _restricted(gate, index, command, cwd, analysis, everything, trails)
         if part is not None and (index is gate.deny or gate.mode != "plan"):
             return Verdict(_decision(part, "rule"), (part,), analysis)
     parts = _parts(gate, analysis, cwd)
@@ -108,19 +115,34 @@ def _in_plan_mode(parts: Sequence[Part]) -> Decision:
 # --- rules that restrict --------------------------------------------------------------------------------------------
 
 
-def _restricted(gate: "RuleGate", index: "RuleIndex", command: str, cwd: str, analysis: Analysis) -> Part | None:
+Everything = list[tuple[tuple[str, ...], str]]
+
+
+def _any_rules(gate: "RuleGate") -> bool:
+    return any(bool(index.commands) or bool(index.paths) for index in (gate.deny, gate.ask))
+
+
+def _restricted(
+    gate: "RuleGate",
+    index: "RuleIndex",
+    command: str,
+    cwd: str,
+    analysis: Analysis,
+    everything: Everything,
+    trails: dict[str, Trail],
+) -> Part | None:
     if index.commands:
         found = index.commands.whole(command) or _rule_of(index.commands.find_text(command))
         if found:
             return _by_rule(command, found)
     if not index.commands and not index.paths:
         return None
-    for words, raw in _everything(analysis, 0):
+    for words, raw in everything:
         hit = index.commands.find(words, loose=True) or index.commands.find_text(raw)
         if hit:
             return _by_rule(raw, hit.rule)
         if index.paths:
-            part = _restricted_file(gate, index, words, raw, cwd)
+            part = _restricted_file(gate, index, words, raw, cwd, trails)
             if part:
                 return part
     for simple in analysis.line.commands if analysis.line else ():
@@ -136,13 +158,18 @@ def _rule_of(found: ShellRule | None) -> Rule | None:
     return found.rule if found else None
 
 
-def _restricted_file(gate: "RuleGate", index: "RuleIndex", words: Sequence[str], raw: str, cwd: str) -> Part | None:
+def _restricted_file(
+    gate: "RuleGate", index: "RuleIndex", words: Sequence[str], raw: str, cwd: str, trails: dict[str, Trail]
+) -> Part | None:
     """A rule on a file that one of the words names. A Read rule holds for every program; an Edit rule for those that
     do not only read."""
     only_reads = not judge_reading(words).refusal
     for word in words[1:]:
         for path in path_candidates(word):
-            trail = resolve(path.replace("${HOME}", gate.home).replace("${PWD}", cwd), cwd, gate.home)
+            trail = trails.get(path)
+            if trail is None:
+                known = path.replace("${HOME}", gate.home).replace("${PWD}", cwd)
+                trail = trails[path] = resolve(known, cwd, gate.home)
             rule = gate.path_rule(index, "Read" if only_reads else "Edit", trail) or gate.path_rule(
                 index, "Read", trail
             )

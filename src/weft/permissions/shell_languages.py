@@ -74,7 +74,7 @@ GIT_RUNNERS = names(
 )
 _GIT_LONG = names(
     """exec upload-pack receive-pack output ext-diff textconv open-files-in-pager config template extcmd tool
-    separate-git-dir reference output-directory editor exec-path trailer difftool recurse-submodules"""
+    separate-git-dir reference output-directory editor exec-path trailer difftool recurse-submodules remote"""
 )
 _GIT_SHORT = {
     "grep": "O",

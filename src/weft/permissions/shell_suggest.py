@@ -2,17 +2,15 @@
 
 import re
 import shlex
-from typing import TYPE_CHECKING
 
 from weft.permissions.rules import RuleError, parse, to_text
-from weft.permissions.shell_gate import Part, examine
+from weft.permissions.shell_gate import Part, Verdict
 from weft.permissions.shell_languages import names
 from weft.permissions.shell_options import danger
 from weft.permissions.shell_words import Unclear, lex
 from weft.permissions.shell_wrappers import ASKED, program
-
-if TYPE_CHECKING:
-    from weft.permissions.gate import RuleGate
+from weft.permissions.suggest import DESTINATIONS
+from weft.schema.events import RuleSuggestion
 
 _WITH_SUBCOMMANDS = names(
     """git npm pnpm yarn bun cargo go docker podman kubectl uv pip pip3 make gh dotnet apt apt-get brew systemctl
@@ -26,14 +24,19 @@ _EXACT_ONLY = names(
 LONGEST = 400
 
 
-def shell_rules(gate: "RuleGate", command: str, cwd: str) -> list[str]:
-    """Rule texts, or none where no rule would help: a protected file, a folder outside, a line that is too long."""
-    verdict = examine(gate, command, cwd)
+def suggestions_for_shell(verdict: Verdict, command: str) -> tuple[RuleSuggestion, ...]:
+    """Rules for each destination, or none where no rule would help: a protected file, a folder outside, a line that is
+    too long."""
+    texts = _texts(verdict, command)
+    return tuple(RuleSuggestion(text, destination) for destination in DESTINATIONS for text in texts)
+
+
+def _texts(verdict: Verdict, command: str) -> list[str]:
     asked = [part for part in verdict.parts if part.behavior == "ask"]
     if any(part.path for part in asked):
         return []
-    rules = [_rule(part) for part in asked]
-    if verdict.analysis.line is None or None in rules:
+    rules = [_rule(part) for part in asked] if verdict.analysis.line is not None else [None]
+    if None in rules:
         whole = _exact(command)
         return [whole] if whole else []
     return list(dict.fromkeys(rule for rule in rules if rule))

@@ -39,11 +39,7 @@ def _texts(call: Call, decision: Decision, gate: "RuleGate", destination: Destin
 
         host, doubt = host_of(str(call.input.get("url", "")))
         return [] if doubt or not host else [to_text("WebFetch", f"domain:{host}")]
-    if tool == "Bash":
-        from weft.permissions.shell_suggest import shell_rules
-
-        return shell_rules(gate, str(call.input.get("command", "")), call.cwd or gate.cwd)
-    return [] if decision.reason_kind == "path" else _named(tool, call)
+    return [] if tool == "Bash" or decision.reason_kind == "path" else _named(tool, call)
 
 
 def _named(tool: str, call: Call) -> list[str]:

@@ -332,6 +332,7 @@ def test_a_subagent_cannot_switch_to_a_wider_mode(project: Path) -> None:
         ("domain:example.com:8443", "https://example.com:8443/", True),
         ("domain:*.example.com", "https://a.b.example.com/", True),
         ("domain:*.example.com", "https://example.com/", False),
+        ("domain:*.example.com", "https://a.example.com:8443/", False),
         ("domain:bücher.de", "https://xn--bcher-kva.de/", True),
         ("domain:apple.com", "https://\u0430pple.com/", False),
         ("domain:example.com", "file:///etc/passwd", False),
