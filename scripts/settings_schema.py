@@ -13,7 +13,7 @@ TARGET = Path(__file__).resolve().parent.parent / "docs" / "settings.schema.json
 
 def _anything(kind: type) -> dict[str, object]:
     if kind is object:
-        return {}
+        return {"description": "Any value."}
     raise NotImplementedError(kind)
 
 
