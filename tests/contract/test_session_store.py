@@ -113,6 +113,13 @@ def test_a_list_has_titles_and_prompts_newest_first(store: SessionStore, cwd: Pa
     assert len(store.list()) == 2
 
 
+def test_a_session_in_which_nothing_was_said_is_not_listed(store: SessionStore, cwd: Path) -> None:
+    talk = Talk("marks", str(cwd))
+    talk.mark("cost-state", totalCostUSD=0)
+    _write(store, cwd, talk, "marks")
+    assert list(store.list(cwd)) == []
+
+
 def test_a_fork_is_a_copy_that_leaves_the_source_alone(store: SessionStore, cwd: Path) -> None:
     talk = with_tools()
     _write(store, cwd, talk)

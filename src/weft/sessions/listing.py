@@ -74,7 +74,7 @@ def _session_files(folder: str) -> Iterable[tuple[str, str, os.stat_result]]:
 
 
 def summarise(session_id: str, path: str, stat: os.stat_result, source: str) -> SessionSummary | None:
-    """A row; None for a file that is no conversation (a subagent's, or unreadable)."""
+    """A row; None for a file that is no conversation (a subagent's, unreadable, or one in which nothing was said)."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -92,8 +92,10 @@ def summarise(session_id: str, path: str, stat: os.stat_result, source: str) -> 
             tail = os.pread(fd, _FAR, max(0, stat.st_size - _FAR))
     finally:
         os.close(fd)
+    if first is None and len(head) >= stat.st_size and b'"uuid"' not in head:
+        return None
     title = _title(tail) or _title(head)
-    last = _last_of(_LAST, tail) or _last_prompt(tail) or first or ""
+    last = _as_typed(_last_of(_LAST, tail)) or _last_prompt(tail) or first or ""
     return SessionSummary(
         session_id=session_id,
         cwd=_first_of(_CWD, head),
@@ -152,13 +154,21 @@ def is_prompt(record: UserRecord) -> bool:
 def prompt_text(record: UserRecord) -> str:
     """What the person typed: a slash command as typed, without the marks around it; what was attached left out."""
     texts = [block.text for block in record.message.content if isinstance(block, Text)]
-    name = next((found for text in texts if (found := _COMMAND.search(text))), None)
-    if name is not None:
-        arguments = _ARGUMENTS.search(name.string)
-        return f"{name[1]} {arguments[1] if arguments else ''}".strip()
+    command = next((text for text in texts if _COMMAND.search(text)), None)
+    if command is not None:
+        return _as_typed(command)
     typed = [text for text in texts if not text.startswith(_NOT_TYPED)]
     text = "\n".join(typed or texts)
     return (text.rpartition("</system-reminder>")[2] or text).strip() if not typed else text.strip()
+
+
+def _as_typed(text: str) -> str:
+    """A slash command without the marks around it; other text as it is."""
+    name = _COMMAND.search(text)
+    if name is None:
+        return text
+    arguments = _ARGUMENTS.search(text)
+    return f"{name[1]} {arguments[1] if arguments else ''}".strip()
 
 
 def _first_of(pattern: re.Pattern[bytes], data: bytes) -> str:

@@ -242,7 +242,7 @@ class MemoryStore:
         rows = [
             _summary_of(session_id, folder, records)
             for session_id, (folder, records) in reversed(self._sessions.items())
-            if records and (cwd is None or _same(folder, cwd))
+            if any(isinstance(record, UserRecord) for record in records) and (cwd is None or _same(folder, cwd))
         ]
         return rows if limit is None else rows[:limit]
 

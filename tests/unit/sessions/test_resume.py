@@ -270,14 +270,15 @@ def test_a_list_reads_heads_and_tails_only(tmp_path: Path) -> None:
     for number in range(300):
         talk.assistant("word " * 200)
         talk.user(f"prompt {number}")
-    talk.mark("last-prompt", lastPrompt="the very last", leafUuid="x")
+    command = "<command-message>y</command-message>\n<command-name>/y</command-name>\n<command-args>2</command-args>"
+    talk.mark("last-prompt", lastPrompt=command, leafUuid="x")
     path = paths.session_file(SESSION, tmp_path, tmp_path)
     written(path, talk)
     data = path.read_bytes()
     middle = len(data) // 2
     path.write_bytes(data[: middle - 1000] + b"\0" * 2000 + data[middle + 1000 :])
     (row,) = list_sessions([(tmp_path, "weft")], None, None)
-    assert (row.first_prompt, row.last_prompt, row.cwd, row.git_branch) == ("/x 1", "the very last", "/p", "main")
+    assert (row.first_prompt, row.last_prompt, row.cwd, row.git_branch) == ("/x 1", "/y 2", "/p", "main")
     assert row.created == 1767225600.0
 
 
