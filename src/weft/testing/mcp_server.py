@@ -103,8 +103,8 @@ class HostileServer:
                 if self.spec.get("at_start") == "twice":
                     self.answer(number, self.hello())
             case "server/discover" if self.spec.get("modern"):
-                offered = {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
-                found = {"supportedVersions": ["2026-07-28"], "capabilities": offered, "ttlMs": 0}
+                offered: Message = {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+                found: Message = {"supportedVersions": ["2026-07-28"], "capabilities": offered, "ttlMs": 0}
                 self.answer(number, {**found, "resultType": "complete", "cacheScope": "private"})
             case "tasks/get":
                 self.answer(number, self.task(str(params["taskId"])))

@@ -1,7 +1,6 @@
-"""WebSocket, unix socket, server-sent events and tasks, each with a server that listens for real."""
+"""WebSockets, tasks, calls in the background, and definitions that are looked up by name."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,72 +73,6 @@ async def test_a_websocket_that_is_refused_is_a_failed_server(open_host: OpenHos
         with anyio.fail_after(10):
             await host.settle(10)
         assert host.servers()[0].state == "failed" and "cannot connect" in (host.servers()[0].error or "")
-
-
-SERVER = """
-import sys
-import uvicorn
-from mcp.server import MCPServer
-from mcp.server.transport_security import TransportSecuritySettings
-
-server = MCPServer("served")
-
-@server.tool()
-def add(a: int, b: int) -> int:
-    return a + b
-
-@server.tool()
-def big(n: int) -> str:
-    return "x" * n
-
-kind, where = sys.argv[1], sys.argv[2]
-plain = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-app = server.sse_app() if kind == "sse" else server.streamable_http_app(transport_security=plain)
-place = {"uds": where} if kind == "unix" else {"host": "127.0.0.1", "port": int(where)}
-config = uvicorn.Config(app, log_level="error", **place)
-uvicorn.Server(config).run()
-"""
-
-
-async def listening(kind: str, where: str) -> None:
-    with anyio.fail_after(20):
-        while True:
-            try:
-                if kind == "unix":
-                    stream = await anyio.connect_unix(where)
-                else:
-                    stream = await anyio.connect_tcp("127.0.0.1", int(where))
-            except OSError:
-                await anyio.sleep(0.05)
-                continue
-            await stream.aclose()
-            return
-
-
-@pytest.mark.parametrize("kind", ["unix", "sse", "http"])
-async def test_the_packages_servers_are_reached_over_each_transport(open_host: OpenHost, tmp_path: Path, kind: str):
-    from weft.transports.mcp_callback import free_port
-    from weft.transports.process import spawn
-
-    where = str(tmp_path / "s.sock") if kind == "unix" else str(free_port())
-    child = await spawn([sys.executable, "-c", SERVER, kind, where], stderr="null")
-    try:
-        await listening(kind, where)
-        configs = {
-            "unix": ServerConfig(name="s", transport="http", url="http://localhost/mcp", socket=where),
-            "sse": ServerConfig(name="s", transport="sse", url=f"http://127.0.0.1:{where}/sse"),
-            "http": ServerConfig(name="s", transport="http", url=f"http://127.0.0.1:{where}/mcp"),
-        }
-        for era in ("auto", "legacy"):
-            async with open_host(configs[kind], protocol=era, home=tmp_path / era) as host:
-                await ready(host)
-                assert text_of((await host.call("s", "add", {"a": 1, "b": 2})).content) == "3"
-                if kind == "http":
-                    result = await host.call("s", "big", {"n": 2_000_000})
-                    assert not result.is_error and len(text_of(result.content)) == 2_000_000
-    finally:
-        await child.kill(0.2)
-        child.close()
 
 
 def modern(**spec: Any) -> ServerConfig:
