@@ -46,6 +46,7 @@ from weft.tools.checkpoints import Checkpoints
 from weft.tools.diff import counts
 from weft.tools.file_states import FileStateStore
 from weft.tools.port import AnyTool, Progress, SubagentRequest, ToolContext
+from weft.tools.shell import shell_env
 from weft.tools.tasks import BackgroundTasks
 from weft.workspace.local import LocalWorkspace
 from weft.workspace.port import Workspace
@@ -65,7 +66,10 @@ class Workbench:
         self.workspace = self._workspace()
         self.files = FileStateStore()
         self.tasks = BackgroundTasks(
-            self.workspace, self._task_folder(), on_change=self._task_changed, env=ground.settings.env()
+            self.workspace,
+            self._task_folder(),
+            on_change=self._task_changed,
+            env=shell_env(ground.conversation.session_id, {"env": ground.settings.env()}),
         )
         self.servers = ground.servers()
         sources = (self._own_tools, self._built_in, self._session_tools(), self._server_tools, self._editor_tools)
