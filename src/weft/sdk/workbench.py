@@ -65,12 +65,8 @@ class Workbench:
         self.editor: EditorSeat | None = None
         self.workspace = self._workspace()
         self.files = FileStateStore()
-        self.tasks = BackgroundTasks(
-            self.workspace,
-            self._task_folder(),
-            on_change=self._task_changed,
-            env=shell_env(ground.conversation.session_id, {"env": ground.settings.env()}),
-        )
+        env = shell_env(ground.conversation.session_id, {"env": ground.settings.env()})
+        self.tasks = BackgroundTasks(self.workspace, self._task_folder(), on_change=self._task_changed, env=env)
         self.servers = ground.servers()
         sources = (self._own_tools, self._built_in, self._session_tools(), self._server_tools, self._editor_tools)
         self.box = ToolBox(sources, offered=self._offered)
