@@ -4,6 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from weft.context.assemble import Assembler, PromptOptions, fitted
@@ -31,8 +32,7 @@ def _assembler(project: Path, options: PromptOptions | None = None) -> Assembler
 
 
 def _view(project: Path, **changes: object) -> View:
-    fields: dict[str, object] = {"cwd": project, "model": "claude-x", "date": "2026-01-02", **changes}
-    return View(**fields)  # type: ignore[arg-type]
+    return msgspec.structs.replace(View(cwd=project, model="claude-x", date="2026-01-02"), **changes)
 
 
 def _git(folder: Path, *arguments: str) -> None:
