@@ -58,7 +58,6 @@ class EditorSeat:
         self._diffs = diffs
         self._shown: dict[str, anyio.CancelScope] = {}
         self._held: anyio.CancelScope | None = None
-        self._mentions: list[str] = []
         self._tools: tuple[frozenset[str], Sequence[AnyTool]] = (frozenset(), ())
         self._stack = AsyncExitStack()
         self._group: anyio.abc.TaskGroup | None = None
@@ -94,8 +93,7 @@ class EditorSeat:
 
     def mentions(self) -> str:
         """What the person pointed at since the last prompt, as they would have typed it."""
-        taken, self._mentions = self._mentions, []
-        return " ".join(taken)
+        return " ".join(mention_text(mention, self._cwd) for mention in self._work.take_mentions())
 
     def see(self, event: AgentEvent) -> None:
         """Watches questions: an edit that waits for permission is put before the person in the editor too."""
@@ -191,10 +189,8 @@ class EditorSeat:
             self._emit(Notice(text=str(error), level="warning", tag="ide"))
 
     def _mentioned(self, mention: Mention) -> None:
-        if not self._work.is_hidden(mention.path):
-            text = mention_text(mention, self._cwd)
-            self._mentions.append(text)
-            self._emit(Notice(text=f"{text} goes with your next prompt.", tag="at_mentioned"))
+        words = f"{mention_text(mention, self._cwd)} goes with your next prompt."
+        self._emit(Notice(text=words, tag="at_mentioned"))
 
     async def _propose(self, request_id: str, view: DiffView) -> None:
         scope = self._shown.get(request_id)

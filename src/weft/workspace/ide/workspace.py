@@ -87,10 +87,9 @@ class IdeWorkspace:
     def heard(self, change: Change) -> None:
         """Give this to the link: it keeps mentions."""
         if isinstance(change, MentionMade):
-            if self.on_mention is not None:
+            self._mentions = [*self._mentions, change.mention][-MAX_MENTIONS:]
+            if self.on_mention is not None and not self.is_hidden(change.mention.path):
                 self.on_mention(change.mention)
-            elif len(self._mentions) < MAX_MENTIONS:
-                self._mentions.append(change.mention)
         elif isinstance(change, Selected) and change.selection is None:
             self._told = None
 
@@ -103,7 +102,7 @@ class IdeWorkspace:
         return selection_note(selection)
 
     def take_mentions(self) -> tuple[Mention, ...]:
-        """Mentions that nobody was told of yet, oldest first; hidden files are left out."""
+        """Mentions since the last call, oldest first; hidden files are left out."""
         taken, self._mentions = self._mentions, []
         return tuple(mention for mention in taken if not self.is_hidden(mention.path))
 
