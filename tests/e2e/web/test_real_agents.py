@@ -187,6 +187,7 @@ def test_the_page_drives_claude_code_through_its_acp_adapter(
 ) -> None:
     server = model(["Hello from **Claude Code**."] * 8)
     env = environment(server, fresh_home)
+    env |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"}
     env["PATH"] = f"{peer_bin('claude-agent-acp').parent}{os.pathsep}{env['PATH']}"
     running = command(project, env, "--agent", "claude")
     here = visit(running)

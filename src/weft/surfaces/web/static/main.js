@@ -164,7 +164,7 @@ class Page {
     fill(this.folder, icon("folder"), h("span", {}, folder.split("/").filter(Boolean).at(-1) ?? "/"));
     this.folder.title = folder;
     this.folder.setAttribute("aria-label", `${t("folder")}: ${folder}`);
-    const agent = transcript?.info?.agent_name || row?.agent || this.state.defaultAgent || "weft";
+    const agent = row?.agent || this.state.defaultAgent || "weft";
     fill(this.agent, icon("robot"), h("span", {}, this.state.agents?.find((each) => each.name === agent)?.title || agent));
     this.agent.setAttribute("aria-label", `${t("agent")}: ${agent}`);
   }
@@ -290,7 +290,7 @@ class Page {
   }
 
   pickAgent() {
-    const now = this.shown?.info?.agent_name || this.shown?.row?.agent;
+    const now = this.shown?.row?.agent;
     showMenu(this.agent, [...(this.state.agents ?? []).map((agent) => ({ label: agent.title || agent.name, checked: agent.name === now,
       text: agent.available === false ? agent.detail || t("row.lost") : agent.version || (agent.available === null ? t("agent.unchecked") : ""), act: () => this.chooseAgent(agent.name) })),
       "---", { label: t("agent.recheck"), iconName: "search", act: () => this.socket.send("recheckCli") }], { label: t("agent") });
