@@ -68,6 +68,9 @@ async def open_agent(spec: str, request: AgentRequest) -> Connection:
         from weft.connect.editor import EditorConnection
 
         return EditorConnection((request.cwd, *request.directories))
+    known = known_agents().get(spec.strip())
+    if known is not None and known.stream is not None and known.acp is None and known.port is None:
+        return await _open_stream(known, request)
     options = AcpOptions(
         cwd=request.cwd,
         session_id=request.session_id,
@@ -77,6 +80,26 @@ async def open_agent(spec: str, request: AgentRequest) -> Connection:
         model=request.model,
     )
     return AcpConnection(await find_opener(spec, request.cwd), options)
+
+
+async def _open_stream(agent: KnownAgent, request: AgentRequest) -> Connection:
+    """An agent that speaks stream-json and nothing else."""
+    from weft.connect.discovery import find
+    from weft.connect.stream_json.connection import StreamJsonConnection, StreamJsonOptions, arguments_for
+
+    found = await find(agent.command)
+    if found is None:
+        raise ConnectionLost(f"{agent.title} is not on this machine", hint=agent.install or None)
+    return StreamJsonConnection(
+        StreamJsonOptions(
+            command=found.argv,
+            cwd=request.cwd,
+            arguments=arguments_for(model=request.model, mode=request.mode, directories=request.directories),
+            env=agent.env,
+            name=agent.name,
+            resume=request.session_id,
+        )
+    )
 
 
 async def find_opener(spec: str, cwd: Path) -> Opener:

@@ -182,12 +182,32 @@ def test_the_page_drives_an_acp_agent(
     here.leave()
 
 
+CLAUDE = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"}
+
+
+def test_the_page_drives_claude_code_over_stream_json(
+    model: Callable[..., FakeAnthropic], visit: Callable[..., Any], command: Start, project: Path, fresh_home: Path
+) -> None:
+    write = ToolUse("", "Write", {"file_path": str(project / "claude.txt"), "content": "made\n"})
+    server = model([(write,), "Written by **Claude Code**.", *["title"] * 4])
+    env = environment(server, fresh_home) | CLAUDE
+    env["PATH"] = f"{peer_bin('claude').parent}{os.pathsep}{env['PATH']}"
+    running = command(project, env, "--agent", "claude-code")
+    here = visit(running)
+    here.say("Write a file")
+    here.page.wait_for_selector(".ask.permission", timeout=60_000)
+    assert "claude.txt" in here.page.inner_text(".ask.permission")
+    here.page.keyboard.press("1")
+    here.page.wait_for_selector("text=Written by Claude Code.", timeout=30_000)
+    assert (project / "claude.txt").read_text() == "made\n"
+    here.leave()
+
+
 def test_the_page_drives_claude_code_through_its_acp_adapter(
     model: Callable[..., FakeAnthropic], visit: Callable[..., Any], command: Start, project: Path, fresh_home: Path
 ) -> None:
     server = model(["Hello from **Claude Code**."] * 8)
-    env = environment(server, fresh_home)
-    env |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"}
+    env = environment(server, fresh_home) | CLAUDE
     env["PATH"] = f"{peer_bin('claude-agent-acp').parent}{os.pathsep}{env['PATH']}"
     running = command(project, env, "--agent", "claude")
     here = visit(running)

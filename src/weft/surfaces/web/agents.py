@@ -16,13 +16,15 @@ from weft.surfaces.web.frames import AgentState
 from weft.surfaces.web.ports import Opening
 
 OWN = "weft"
+EDITOR = "editor"
+"""Not an agent: the page is the editor that agents in a terminal attach to."""
 
 
 class KnownAgents:
     """Implements `Agents` over the registry. Nothing is started before somebody wants to talk to it."""
 
     def __init__(self, extra: Sequence[str] = (), cwd: Path | None = None) -> None:
-        self._extra = tuple(name for name in extra if name != OWN)
+        self._extra = tuple(name for name in extra if name not in (OWN, EDITOR))
         self._cwd = cwd
         self._cache = AvailabilityCache(self._check)
         self._seen: dict[str, Availability] = {}
@@ -37,7 +39,8 @@ class KnownAgents:
         own = AgentState(name=OWN, title="Weft", available=True, version=__version__)
         others = [self._state(agent) for name, agent in known.items() if name != OWN]
         named = [AgentState(name=name, title=name) for name in self._extra if name not in known]
-        return [own, *named, *others]
+        editor = AgentState(name=EDITOR, title="An editor for agents elsewhere", available=True)
+        return [own, *named, *others, editor]
 
     def _state(self, agent: KnownAgent) -> AgentState:
         seen = self._seen.get(agent.name)

@@ -190,7 +190,7 @@ class Desk:
                     raise UsageError("Another agent needs a new conversation")
                 conversation.stop()
                 conversation.pretend(agent=agent, model=None)
-                self._hub.changed()
+                conversation.reset()
             case m.SetWorkspaceFolder(folder=folder):
                 if conversation.used:
                     raise UsageError("Another folder needs a new conversation")
