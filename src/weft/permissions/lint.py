@@ -69,6 +69,8 @@ def _bash(rule: Rule) -> list[tuple[str, str]]:
         return [("never" if "*" in text else "narrow", f"rules are held against one simple command: {kind}")]
     if made.pattern is not None and rule.behavior == "allow" and text.startswith("*"):
         return [("wide", "it begins with *: any program may stand there")]
+    if made.pattern is not None and rule.behavior == "allow" and re.search(r"[^:\s*]\*$", text):
+        return [("wide", f"it also matches longer names that begin with {text[:-1].split()[-1]!r}")]
     words = made.words
     if not words or rule.behavior != "allow":
         return []
@@ -79,8 +81,6 @@ def _bash(rule: Rule) -> list[tuple[str, str]]:
         return [("narrow", f"{name} runs another program, which this does not cover: it is still asked")]
     if made.prefix and len(words) == 1 and name in _RUNS_ANYTHING:
         return [("wide", f"{name} runs code from files: whoever can write a file can run it")]
-    if text.endswith("*") and not text.endswith((":*", " *")) and made.pattern is not None:
-        return [("wide", f"it also matches longer names that begin with {text[:-1].split()[-1]!r}")]
     return []
 
 
