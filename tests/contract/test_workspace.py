@@ -1,4 +1,4 @@
-"""Every workspace keeps the same promises: the disk's and the one in memory."""
+"""Every workspace keeps the same promises: the disk's, the one in memory, and one with room for an editor."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import pytest
 
 from weft.errors import WorkspaceError
 from weft.testing.workspace import FakeProcess, MemoryWorkspace
+from weft.workspace.ide.workspace import IdeWorkspace
 from weft.workspace.local import LocalWorkspace
 from weft.workspace.port import RunSpec, Workspace
 
@@ -17,10 +18,12 @@ def _answer(spec: RunSpec) -> FakeProcess:
     return FakeProcess(b"hello\n", 3) if "exit 3" in spec.shell else FakeProcess(b"hello\n")
 
 
-@pytest.fixture(params=["local", "memory"])
+@pytest.fixture(params=["local", "memory", "ide"])
 def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
     if request.param == "local":
         return LocalWorkspace([tmp_path])
+    if request.param == "ide":
+        return IdeWorkspace(LocalWorkspace([tmp_path]))
     return MemoryWorkspace(roots=[tmp_path], answer=_answer)
 
 

@@ -97,7 +97,7 @@ def _read(path: Path, env: Mapping[str, str]) -> Found | None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or not _is_ours(status, path):
+            if not stat.S_ISREG(status.st_mode) or not _is_ours(status, path, env):
                 return None
             lock = decode_lock(path.name, file.read(MAX_LOCK))
     except OSError:
@@ -114,9 +114,9 @@ def _read(path: Path, env: Mapping[str, str]) -> Found | None:
     )
 
 
-def _is_ours(status: os.stat_result, path: Path) -> bool:
+def _is_ours(status: os.stat_result, path: Path, env: Mapping[str, str]) -> bool:
     """Written by us or by root, and by nobody else since. Windows folders under WSL have no such modes."""
-    if path.is_relative_to("/mnt"):
+    if env.get("WSL_DISTRO_NAME") and path.is_relative_to("/mnt"):
         return True
     return status.st_uid in (os.getuid(), 0) and not status.st_mode & 0o022
 
