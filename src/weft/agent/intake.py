@@ -173,7 +173,7 @@ class Intake:
         )
 
     async def _server_prompt(self, name: str, arguments: str, before: Content) -> Taken | None:
-        if not any(info.name == name for info in self.desk.servers.prompts()):
+        if not any(name in (info.name, *info.aliases) for info in self.desk.servers.prompts()):
             return None
         try:
             body = await self.desk.servers.prompt(name, words_of(arguments))

@@ -218,10 +218,31 @@ class Servers:
             "disable": self.host.disable,
             "reconnect": self.host.reconnect,
         }
+        server = self.host.server(command.server)
+        if command.action != "disable" and server.state == "needs_auth" and "input" in self._asks.kinds:
+            self.host.follow(lambda: self._login(command.server))
+            return
+        if command.action != "disable" and server.changes:
+            self.host.follow(lambda: self._show_changes(command.server))
+            return
         try:
             await switch[command.action](command.server)
         except WeftError as error:
             raise UsageError(str(error), hint=error.hint) from None
+
+    async def _login(self, server: str) -> None:
+        try:
+            await self.host.login(server)
+        except WeftError as error:
+            self._emit(Notice(text=str(error), level="warning", tag="mcp_login"))
+
+    async def _show_changes(self, server: str) -> None:
+        """Each change is put before the person with its difference; a yes takes it."""
+        for change in self.host.server(server).changes:
+            words = f"The MCP server {server!r} has changed its {change.kind} {change.name!r}. Use it from now on?"
+            answer = await self._ask(server, f"{words}\n{change.difference}")
+            if answer.action == "accept":
+                self.host.approve_change(change)
 
     # --- prompts and resources
 
@@ -229,13 +250,14 @@ class Servers:
         found: list[CommandInfo] = []
         for prompt in self.host.prompts():
             hint = " ".join(f"<{a.name}>" if a.required else f"[{a.name}]" for a in prompt.arguments)
-            name = f"mcp__{prompt.server}__{prompt.name}"
-            found.append(CommandInfo(name, prompt.description or prompt.title, hint, f"mcp ({prompt.server})"))
+            name, other = _spellings(prompt.server, prompt.name)
+            about = prompt.description or prompt.title
+            found.append(CommandInfo(name, about, hint, f"mcp ({prompt.server})", (other,)))
         return tuple(found)
 
     async def prompt(self, name: str, arguments: Sequence[str]) -> Content:
         for info in self.host.prompts():
-            if name == f"mcp__{info.server}__{info.name}":
+            if name in _spellings(info.server, info.name):
                 given = {
                     a.name: value
                     for a, value in zip(info.arguments, _spread(len(info.arguments), arguments), strict=False)
@@ -287,6 +309,11 @@ class Servers:
             if isinstance(event, StreamFailed):
                 raise ToolError(f"the model did not answer: {event.message}")
         return SampleReply(self._state.model, (Text(""),))
+
+
+def _spellings(server: str, prompt: str) -> tuple[str, str]:
+    """The two ways to type a prompt: Claude Code's and VS Code's."""
+    return f"mcp__{server}__{prompt}", f"mcp.{server}.{prompt}"
 
 
 def _spread(count: int, arguments: Sequence[str]) -> list[str]:
