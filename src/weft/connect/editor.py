@@ -45,9 +45,8 @@ SHOWN_LINES = 40
 class EditorConnection:
     """A `Connection` without a model: entered, it listens for agents; left, its lock is gone."""
 
-    def __init__(self, folders: Sequence[Path], *, trusted: bool = False) -> None:
+    def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = tuple(folders)
-        self._trusted = trusted
         self._channel = Channel()
         self._stack = AsyncExitStack()
         self._open: dict[str, DiffView] = {}
@@ -65,7 +64,7 @@ class EditorConnection:
     async def __aenter__(self) -> Self:
         try:
             async with AsyncExitStack() as stack:
-                page = PageEditor(self._folders, self._published, trusted=self._trusted)
+                page = PageEditor(self._folders, self._published)
                 self._editor = await stack.enter_async_context(page)
                 server = IdeServer(page, home=claude_home(), keep=weft_home())
                 self._server = await stack.enter_async_context(server)

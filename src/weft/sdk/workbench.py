@@ -113,7 +113,8 @@ class Workbench:
         if wrap is not None:
             return wrap(local)
         options = ground.options
-        return self._seat(local) if options.may_attach_ide or (options.attach_ide and options.asks) else local
+        wanted = options.may_attach_ide or options.attach_ide
+        return self._seat(local) if wanted and options.asks else local
 
     def _seat(self, inner: Workspace) -> Workspace:
         """Room for an editor in front of the workspace, whether one is attached or not."""
