@@ -39,8 +39,6 @@ from weft.permissions.paths import (
 from weft.permissions.port import Call, Decision
 from weft.permissions.rules import BEHAVIORS, Behavior, Rule
 from weft.permissions.suggest import suggestions_for
-from weft.permissions.trust import accept_file, unseen
-from weft.permissions.writing import write_rules
 from weft.schema.content import Json
 from weft.schema.events import Mode, RuleSuggestion
 from weft.settings import Settings
@@ -124,6 +122,9 @@ class RuleGate:
         self.rules += tuple(made)
         self._index()
         if self._persist:
+            from weft.permissions.trust import accept_file, unseen
+            from weft.permissions.writing import write_rules
+
             before = unseen(self.cwd, self.env)
             for path in write_rules(rules, self.cwd, self.env):
                 accept_file(self.cwd, path, self.env, before=before)

@@ -6,6 +6,7 @@ git stay as they are, also those that do not exist yet; there is no network unle
 out of the environment. The writable folders are the session's, never what a command chose as its own.
 """
 
+import atexit
 import contextlib
 import os
 import re
@@ -196,6 +197,8 @@ class Sandbox:
         if not os.path.lexists(folder):
             with contextlib.suppress(OSError):
                 os.mkdir(folder, 0o755)
+                if not self._made:
+                    atexit.register(self.close)
                 self._made.append(folder)
 
     def _private(self) -> list[str]:

@@ -5,7 +5,6 @@ for again. A folder that Claude Code was told to trust is trusted too, at the st
 """
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -136,6 +135,8 @@ def _hashes(root: str) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 
 def _digest(data: bytes) -> str:
+    import hashlib  # costly to import, and most folders have nothing to hash
+
     return hashlib.sha256(data).hexdigest()
 
 

@@ -1,7 +1,6 @@
 """Writes to a settings file, atomically and without losing what we do not know in it."""
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +34,8 @@ def edit_file(path: Path, change: Callable[[Json], None]) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
+    import tempfile  # costly to import, and few runs write settings
+
     target.parent.mkdir(parents=True, exist_ok=True)
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".settings-")

@@ -3,7 +3,7 @@
 import os
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import anyio
 import msgspec
@@ -138,6 +138,8 @@ def _result(args: BashArgs, context: ToolContext, ended: Ended, seconds: float, 
         lines.append("(Bash completed with no output)")
     if note:
         lines.append(note)
+    if code and context.sandbox and not args.disable_sandbox and (blocked := _blocked(context, text, code)):
+        lines.append(blocked)
     name = signal.Signals(-ended.code).name if ended.code < 0 else None
     view = ExitView(args.command, None if ended.timed_out else code, signal=name, timed_out=ended.timed_out)
     return Result(
@@ -146,6 +148,17 @@ def _result(args: BashArgs, context: ToolContext, ended: Ended, seconds: float, 
         display=(view, TextView(text)) if text else (view,),
         data=_data(text, interrupted=ended.timed_out),
     )
+
+
+def _blocked(context: ToolContext, text: str, code: int) -> str:
+    """What to do when the sandbox, where it is on, is the likely reason of a failure."""
+    sandbox = context.settings.get("sandbox")
+    if not isinstance(sandbox, dict) or cast("dict[str, object]", sandbox).get("enabled") is not True:
+        return ""
+    from weft.permissions.sandbox import available, sandbox_blocked
+
+    reason = sandbox_blocked(text, code, available()[0])
+    return f"({reason}. Call it again with dangerouslyDisableSandbox to ask for it outside.)" if reason else ""
 
 
 def _data(stdout: str, *, interrupted: bool) -> dict[str, object]:
