@@ -127,15 +127,15 @@ class AcpWorkspace:
         return await self._inner.diagnostics(path)
 
     async def start(self, spec: RunSpec) -> Process:
-        """A command that must be in the sandbox runs behind the editor: its terminals have none."""
-        if not self._terminals or (self._sandboxed and spec.sandbox):
+        """Shell lines run in the editor's terminals. Programs of our own tools (a search) are no business of a
+        person's, and a command that must be in the sandbox cannot be: the editor's terminals have none."""
+        if not self._terminals or not spec.shell or (self._sandboxed and spec.sandbox):
             return await self._inner.start(spec)
-        command, args = ("/bin/bash", ("-c", spec.shell)) if spec.shell else (spec.argv[0], spec.argv[1:])
         env = [s.EnvVariable(name=name, value=value) for name, value in (spec.env or {}).items()]
         request = s.CreateTerminal(
             session_id=self._session_id,
-            command=command,
-            args=tuple(args),
+            command="/bin/bash",
+            args=("-c", spec.shell),
             env=env or None,
             cwd=str(spec.cwd),
             output_byte_limit=OUTPUT_LIMIT,
@@ -151,7 +151,7 @@ class AcpWorkspace:
         except (TransportError, msgspec.MsgspecError, KeyError) as error:
             raise WorkspaceError(f"The editor did not start the command: {error}") from error
         if self._on_terminal:
-            await self._on_terminal(terminal_id, spec.shell or " ".join(spec.argv))
+            await self._on_terminal(terminal_id, spec.shell)
         return AcpProcess(terminal_id, s.TerminalRef(session_id=self._session_id, terminal_id=terminal_id), self._call)
 
 

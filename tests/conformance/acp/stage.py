@@ -34,6 +34,7 @@ class Stage:
             "HOME": str(home),
             "WEFT_HOME": str(home / ".weft"),
             "LANG": "C.UTF-8",
+            "IS_SANDBOX": "1",
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             **model.env(),
         }
@@ -44,7 +45,7 @@ class Stage:
         """For drivers that start the agent themselves: one word, so that no client has to understand quotes."""
         path = self.home / "weft-acp"
         lines = [f"export {name}='{value}'" for name, value in self.env.items()]
-        path.write_text("\n".join(["#!/bin/bash", *lines, f"exec {' '.join(self.argv)}", ""]))
+        path.write_text("\n".join(["#!/bin/bash", *lines, f'exec {" ".join(self.argv)} "$@"', ""]))
         path.chmod(0o755)
         return str(path)
 

@@ -16,14 +16,23 @@ from weft.connect.acp.files import HostFiles
 from weft.connect.acp.fold import Fold
 from weft.connect.acp.host import Host
 from weft.connect.acp.modes import thinking_id, to_controls
-from weft.connect.acp.options import CAPABILITIES, AcpOptions
+from weft.connect.acp.options import CAPABILITIES, AcpOptions, extra_directories, load_method
 from weft.connect.acp.prompt import to_prompt, to_reason
 from weft.connect.acp.start import Opener
 from weft.connect.acp.terminals import HostTerminal, HostTerminals
 from weft.errors import ConnectionLost, TransportError
 from weft.protocols.acp import session as s
+from weft.protocols.acp.content import TerminalContent
 from weft.protocols.acp.frames import AUTH_REQUIRED, METHOD_NOT_FOUND, Id, RpcError, explained
-from weft.protocols.acp.updates import AgentChunk, ConfigOptions, ThoughtChunk, ToolCall, ToolCallUpdate, decode_update
+from weft.protocols.acp.updates import (
+    AgentChunk,
+    ConfigOptions,
+    ThoughtChunk,
+    ToolCall,
+    ToolCallUpdate,
+    ToolFields,
+    decode_update,
+)
 from weft.schema import commands as c
 from weft.schema import events as e
 from weft.schema.content import text_of
@@ -50,6 +59,7 @@ class AcpConnection:
         self._wake = anyio.Event()
         self._ids = itertools.count(1)
         self._pending: dict[str, tuple[asks.Pending, anyio.Event, list[object]]] = {}
+        self._attached: set[str] = set()
         self._turn: anyio.CancelScope | None = None
         self._cancelled = False
         self._replayed: list[e.AgentEvent] | None = None
@@ -142,10 +152,13 @@ class AcpConnection:
         await self.open_session(self._options.session_id)
         replayed, self._replayed = self._replayed or [], None
         await self._emit(e.SessionStarted(info=self.info, resumed=bool(self._options.session_id)), *replayed)
-        if self._options.mode and self._options.mode != self.info.mode:
-            await self._set_mode(self._options.mode)
-        if self._options.model and self._options.model != self.info.model:
-            await self._set_model(self._options.model)
+        try:
+            if self._options.mode and self._options.mode != self.info.mode:
+                await self._set_mode(self._options.mode)
+            if self._options.model and self._options.model != self.info.model:
+                await self._set_model(self._options.model)
+        except RpcError as error:
+            await self._emit(e.Notice(text=f"the agent refused: {explained(error)}", level="warning", tag="refused"))
 
     async def open_session(self, session_id: str) -> None:
         """A new session, or this one loaded. What the agent says of it before it answers is history.
@@ -157,11 +170,11 @@ class AcpConnection:
             cwd=str(self._options.cwd),
             mcp_servers=self._options.mcp_servers,
             session_id=session_id,
-            additional_directories=self._directories(),
+            additional_directories=extra_directories(self.agent, self._options),
         )
         method = "session/new"
         if session_id:
-            method = self._load_method()
+            method = load_method(self.agent)
             self._fold.replaying = method == "session/load"
             self._replayed = []
             self.session_id = session_id
@@ -196,22 +209,6 @@ class AcpConnection:
                 self._events.receive_nowait()
             except (anyio.WouldBlock, anyio.EndOfStream):
                 return
-
-    def _directories(self) -> tuple[str, ...] | None:
-        capabilities = self.agent.agent_capabilities
-        sessions = capabilities.session_capabilities if capabilities else None
-        if not self._options.directories or sessions is None or sessions.additional_directories is None:
-            return None
-        return tuple(str(folder) for folder in self._options.directories)
-
-    def _load_method(self) -> str:
-        capabilities = self.agent.agent_capabilities
-        if capabilities and capabilities.load_session:
-            return "session/load"
-        sessions = capabilities.session_capabilities if capabilities else None
-        if sessions and sessions.resume is not None:
-            return "session/resume"
-        raise RpcError(METHOD_NOT_FOUND, "this agent cannot load a session")
 
     async def _session_call(self, method: str, request: s.OpenSession) -> s.SessionOpened:
         try:
@@ -324,7 +321,7 @@ class AcpConnection:
         except TransportError as error:
             raise ConnectionLost(str(error)) from error
         except RpcError as error:
-            await self._emit(e.Notice(text=f"the agent refused: {error.message}", level="warning", tag="refused"))
+            await self._emit(e.Notice(text=f"the agent refused: {explained(error)}", level="warning", tag="refused"))
         except TimeoutError:
             await self._emit(e.Notice(text="the agent did not answer", level="warning", tag="refused"))
 
@@ -437,6 +434,16 @@ class AcpConnection:
             _log.debug("dropped a stale update")
             return
         await self._emit(*self._fold.feed(update))
+        if isinstance(update, ToolCall | ToolCallUpdate):
+            await self._attach_terminals(update)
+
+    async def _attach_terminals(self, update: ToolFields) -> None:
+        """A call shows a terminal from now on: what it has said already comes first."""
+        for content in update.content or ():
+            if isinstance(content, TerminalContent) and content.terminal_id not in self._attached:
+                self._attached.add(content.terminal_id)
+                if text := self._terminals.text(content.terminal_id):
+                    await self._progress(content.terminal_id, text)
 
     async def _asked(self, method: str, params: msgspec.Raw, id_: Id) -> object:
         if self._options.host_files and method in self._host.methods:
@@ -483,7 +490,11 @@ class AcpConnection:
             await self._emit(e.AskWithdrawn(request_id=request_id))
 
     async def _terminal_said(self, terminal: HostTerminal, text: str) -> None:
-        if owner := self._fold.owner_of(terminal.id):
+        if terminal.id in self._attached:
+            await self._progress(terminal.id, text)
+
+    async def _progress(self, terminal_id: str, text: str) -> None:
+        if owner := self._fold.owner_of(terminal_id):
             await self._emit(e.ToolProgressed(tool_use_id=owner[0], output=text, parent=owner[1]))
 
     async def _task_changed(self, task: e.TaskInfo) -> None:

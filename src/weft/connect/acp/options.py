@@ -6,6 +6,7 @@ import msgspec
 
 from weft.protocols.acp import session as s
 from weft.protocols.acp.content import McpServer
+from weft.protocols.acp.frames import METHOD_NOT_FOUND, RpcError
 from weft.schema.events import Mode
 
 CAPABILITIES = s.ClientCapabilities(
@@ -31,3 +32,26 @@ class AcpOptions(msgspec.Struct, frozen=True, kw_only=True):
     host_files: bool = True
     """Offer our file system and terminals to the agent."""
     start_limit: float = 60.0
+
+
+def extra_directories(agent: s.Initialized, options: AcpOptions) -> tuple[str, ...] | None:
+    """Further folders, for agents that take them."""
+    capabilities = agent.agent_capabilities
+    sessions = capabilities.session_capabilities if capabilities else None
+    if not options.directories or sessions is None or sessions.additional_directories is None:
+        return None
+    return tuple(str(folder) for folder in options.directories)
+
+
+def load_method(agent: s.Initialized) -> str:
+    """
+    Raises:
+        RpcError: this agent cannot go on with a session.
+    """
+    capabilities = agent.agent_capabilities
+    if capabilities and capabilities.load_session:
+        return "session/load"
+    sessions = capabilities.session_capabilities if capabilities else None
+    if sessions and sessions.resume is not None:
+        return "session/resume"
+    raise RpcError(METHOD_NOT_FOUND, "this agent cannot load a session")
