@@ -26,6 +26,7 @@ from weft.protocols.acp.content import TerminalContent
 from weft.protocols.acp.frames import AUTH_REQUIRED, METHOD_NOT_FOUND, Id, RpcError, explained
 from weft.protocols.acp.updates import (
     AgentChunk,
+    ConfigOption,
     ConfigOptions,
     ThoughtChunk,
     ToolCall,
@@ -350,7 +351,7 @@ class AcpConnection:
             case c.SetThinking(thinking=thinking):
                 option = self._fold.controls.of("thought_level")
                 value = thinking_id(thinking, option) if option else None
-                await self._set_option(option.id if option else "", value, "its thinking cannot be changed")
+                await self._set_option(option, value, "its thinking cannot be changed")
             case c.Compact(instructions=words):
                 await self._slash("compact", words)
             case c.StopTask(task_id=task):
@@ -381,7 +382,7 @@ class AcpConnection:
         if id_ is None:
             await self._cannot(f"this agent has no mode {mode}")
         elif option := self._fold.controls.of("mode"):
-            await self._set_option(option.id, id_, "")
+            await self._set_option(option, id_)
         else:
             await self._peer.call(
                 "session/set_mode", s.SetMode(session_id=self.session_id, mode_id=id_), timeout=CALL_LIMIT
@@ -391,7 +392,7 @@ class AcpConnection:
     async def _set_model(self, model: str) -> None:
         option = self._fold.controls.of("model")
         if option:
-            await self._set_option(option.id, model, "")
+            await self._set_option(option, model)
         elif model in self._fold.controls.model_ids:
             request = {"sessionId": self.session_id, "modelId": model}
             await self._peer.call("session/set_model", request, timeout=CALL_LIMIT)
@@ -400,15 +401,15 @@ class AcpConnection:
         else:
             await self._cannot(f"this agent has no model {model}")
 
-    async def _set_option(self, id_: str, value: str | None, reason: str) -> None:
-        if value is None:
-            await self._cannot(reason)
-            return
-        request = s.SetConfig(session_id=self.session_id, config_id=id_, value=value)
+    async def _set_option(self, option: ConfigOption | None, value: str | None, why_not: str = "") -> None:
+        if option is None or value is None:
+            return await self._cannot(why_not)
+        request = s.SetConfig(session_id=self.session_id, config_id=option.id, value=value)
         raw = await self._peer.call("session/set_config_option", request, timeout=CALL_LIMIT)
         options = msgspec.json.decode(raw, type=s.SessionOpened).config_options
         if options is not None:
             await self._emit(*self._fold.feed(ConfigOptions(config_options=options)))
+        return None
 
     async def _slash(self, name: str, words: str) -> None:
         if any(command.name == name for command in self.info.commands):
@@ -472,16 +473,12 @@ class AcpConnection:
     async def _answered(self, command: c.Answer) -> None:
         if held := self._pending.pop(command.request_id, None):
             pending, answered, box = held
-            if isinstance(command, c.PermissionAnswered) and command.behavior == "deny":
-                self._fold.denied.add(self._use_of(pending.event))
+            if isinstance(pending.event, e.PermissionAsked) and getattr(command, "behavior", "") == "deny":
+                self._fold.denied.add(pending.event.use.id)
             box.append(asks.to_answer(pending, command))
             answered.set()
         if isinstance(command, c.PermissionAnswered) and command.interrupt:
             await self._cancel(drop=False)
-
-    @staticmethod
-    def _use_of(event: asks.Ask) -> str:
-        return event.use.id if isinstance(event, e.PermissionAsked) else ""
 
     async def _withdraw_all(self) -> None:
         for request_id, (_, answered, _) in list(self._pending.items()):
