@@ -137,7 +137,7 @@ class ScriptedConnection:
         self._turn_scope: anyio.CancelScope | None = None
         self._number = 0
         self._closed = False
-        self._send, self._receive = anyio.create_memory_object_stream[e.AgentEvent](capacity)
+        self._capacity = capacity
         self._wake = anyio.Event()
 
     @property
@@ -145,6 +145,7 @@ class ScriptedConnection:
         return self._info
 
     async def __aenter__(self) -> Self:
+        self._send, self._receive = anyio.create_memory_object_stream[e.AgentEvent](self._capacity)
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._run)
