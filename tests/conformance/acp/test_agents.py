@@ -93,11 +93,13 @@ class Prepared:
             return {key: self._filled(item, agents, home, base) for key, item in config.items()}
         return config
 
-    def connection(self, session_id: str = "") -> AcpConnection:
+    def child(self) -> ChildAgent:
         # Nothing of our own environment: an agent inside an agent behaves differently.
         clean = ["env", "-i", *(f"{name}={value}" for name, value in self.env.items())]
-        child = ChildAgent([*clean, *self._command], cwd=self.cwd)
-        return AcpConnection(child, AcpOptions(cwd=self.cwd, session_id=session_id))
+        return ChildAgent([*clean, *self._command], cwd=self.cwd)
+
+    def connection(self, session_id: str = "") -> AcpConnection:
+        return AcpConnection(self.child(), AcpOptions(cwd=self.cwd, session_id=session_id))
 
 
 class Talk:
