@@ -190,10 +190,13 @@ class RuleGate:
             return Decision(behavior="deny", reason=self._seal_reason, reason_kind="other")
         tool = canonical(call.name)
         cwd = call.cwd or self.cwd
-        for index in (self.deny, self.ask):
-            rule = index.tool(tool)
-            if rule:
-                return by_rule(rule)
+        denied, asked = self.deny.tool(tool), self.ask.tool(tool)
+        if denied:
+            return by_rule(denied)
+        decision = self._judge_input(call, tool, cwd)
+        return by_rule(asked) if asked and decision.behavior != "deny" else decision
+
+    def _judge_input(self, call: Call, tool: str, cwd: str) -> Decision:
         if tool == "Bash":
             from weft.permissions.shell_gate import judge_shell
 
@@ -315,15 +318,17 @@ class RuleGate:
 
     def _other(self, call: Call, tool: str) -> Decision:
         value = _name_value(tool, call.input)
-        for index in (self.deny, self.ask):
-            rule = index.name(tool, value) if value else None
-            if rule:
-                return by_rule(rule)
+        denied = self.deny.name(tool, value) if value else None
+        if denied:
+            return by_rule(denied)
         writes = not call.read_only and tool not in HARMLESS and tool != "Skill"
         if self.mode == "plan" and writes:
             if tool == "Task":
                 return _ask("an agent would be started in plan mode", "mode")
             return Decision(behavior="deny", reason="plan mode changes nothing", reason_kind="mode")
+        asked = self.ask.name(tool, value) if value else None
+        if asked:
+            return by_rule(asked)
         if self.mode == "bypassPermissions":
             return Decision(behavior="allow", reason="bypassPermissions", reason_kind="mode")
         rule = self.allow.tool(tool) or (self.allow.name(tool, value) if value else None)

@@ -73,13 +73,18 @@ def examine(gate: "RuleGate", command: str, cwd: str) -> Verdict:
     analysis = analyse(command)
     everything = list(_everything(analysis, 0)) if _any_rules(gate) else []
     trails: dict[str, Trail] = {}
-    for index in (gate.deny, gate.ask):
-        part = _restricted(gate, index, command, cwd, analysis, everything, trails)
-        if part is not None and (index is gate.deny or gate.mode != "plan"):
-            return Verdict(_decision(part, "rule"), (part,), analysis)
+    denied = _restricted(gate, gate.deny, command, cwd, analysis, everything, trails)
+    if denied is not None:
+        return Verdict(_decision(denied, "rule"), (denied,), analysis)
     parts = _parts(gate, analysis, cwd)
-    if gate.mode == "plan":
-        return Verdict(_in_plan_mode(parts), parts, analysis)
+    planned = _in_plan_mode(parts) if gate.mode == "plan" else None
+    if planned is not None and planned.behavior == "deny":
+        return Verdict(planned, parts, analysis)
+    asked = _restricted(gate, gate.ask, command, cwd, analysis, everything, trails)
+    if asked is not None:
+        return Verdict(_decision(asked, "rule"), (asked,), analysis)
+    if planned is not None:
+        return Verdict(planned, parts, analysis)
     if gate.mode == "bypassPermissions":
         return Verdict(Decision(behavior="allow", reason="bypassPermissions", reason_kind="mode"), parts, analysis)
     whole = gate.allow.tool("Bash") or gate.allow.commands.whole(command)
@@ -291,13 +296,19 @@ class _Walk:
             return _ask(simple.raw, "it changes the folder inside of a loop")
         target = words[1].text
         moved = [resolve(target, cwd, self.gate.home).real for cwd in self.chain]
-        self.chain = moved
         self.all = list(dict.fromkeys([*self.all, *moved]))
+        self.chain = self.all if self._may_end_early(simple) else moved
         for folder in moved:
             verdict = self.gate.judge_path(folder, tool="Read", edits=False, cwd=folder)
             if verdict.behavior != "allow":
                 return _from(verdict, simple.raw, reads_only=True)
         return Part(text=simple.raw, behavior="allow", reason="a folder of the workspace", reads_only=True)
+
+    def _may_end_early(self, simple: Simple) -> bool:
+        """Whether a change of folder may be undone before the next command: in a pipe or a group it is a subshell's."""
+        after = self.line.commands[self.line.commands.index(simple) + 1 :]
+        pipes = ("|", "|&")
+        return self.line.groups or simple.before in pipes or any(later.before in pipes for later in after[:1])
 
     # --- read-only --------------------------------------------------------------------------------------------------
 

@@ -68,11 +68,13 @@ READERS: dict[str, Reader] = {
     "column": Reader(options=r"-[tnex]+|-[sco]\S*|--table", values="-[sco]"),
     "grep": Reader(
         "pattern",
+        options=r"(?!-[A-Za-z]*R)(?!--deref)-.*",
         values=r"-[A-Za-z]*[mABCDd]|--(include|exclude|color)",
-        recursive=r"-[A-Za-z]*[rR][A-Za-z]*|--(dereference-)?recursive",
+        recursive=r"-[A-Za-z]*r[A-Za-z]*|--recursive",
     ),
     "rg": Reader(
         "pattern",
+        options=r"(?!-[A-Za-z]*L)(?!--follow)-.*",
         values=r"-[A-Za-z]*[gtTmABCMjdE]|--(glob|type|max-count|max-depth|sort|iglob|replace)|-r",
         recursive="*",
     ),

@@ -71,6 +71,8 @@ class Simple(msgspec.Struct, frozen=True, kw_only=True):
 class Line(msgspec.Struct, frozen=True):
     commands: tuple[Simple, ...]
     loops: bool = False
+    groups: bool = False
+    """It has parentheses, braces or keywords: a command's effect may end before the line does."""
 
 
 def strange_characters(text: str) -> str:
@@ -118,6 +120,7 @@ class _Lexer:
         self.at = 0
         self.commands: list[Simple] = []
         self.loops = False
+        self.groups = False
         self.depth = 0
         self.pending: list[tuple[int, int, str, bool, bool]] = []
         self._reset("")
@@ -140,7 +143,7 @@ class _Lexer:
         self._finish("")
         if self.depth:
             raise Unclear("a parenthesis is not closed")
-        return Line(tuple(self.commands), self.loops)
+        return Line(tuple(self.commands), self.loops, self.groups)
 
     def _step(self) -> None:
         character = self.text[self.at]
@@ -163,6 +166,7 @@ class _Lexer:
             if self.words or self.assignments or self.redirects or self.closed or self.text.startswith("((", self.at):
                 raise Unclear("a parenthesis stands inside of a command")
             self.depth += 1
+            self.groups = True
         elif operator == ")":
             self.depth -= 1
             if self.depth < 0:
@@ -280,8 +284,9 @@ class _Lexer:
             self._for_header()
             return True
         if word.raw in SUFFIX_KEYWORDS:
-            self.closed = True
+            self.groups = self.closed = True
             return True
+        self.groups = self.groups or word.raw in PREFIX_KEYWORDS
         return word.raw in PREFIX_KEYWORDS
 
     def _for_header(self) -> None:

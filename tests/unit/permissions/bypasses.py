@@ -309,6 +309,8 @@ CASES: dict[int, tuple[str, ...]] = {
         "truncate -s0 x",
         "split -l 1 --filter=sh x",
         "yes | head",
+        "grep -R x .",
+        "grep -nR x .",
     ),
     9: (
         "echo a > x",
@@ -349,6 +351,14 @@ CASES: dict[int, tuple[str, ...]] = {
         "cd /etc && cat passwd",
         "(cd /etc; cat passwd)",
         "cd sub && cat ../../x",
+        "(cd sub) && cat ../x",
+        "ls | cd sub && cat ../x",
+        "cd sub | ls && cat ../x",
+        "{ cd sub; ls; } | cat && cat ../x",
+        "if cd sub; then ls; fi | cat && cat ../x",
+        "cd sub & cat ../x",
+        "cd sub; cat ../x",
+        "cd nowhere || cat ../x",
         "while true; do cd ..; cat x; done",
     ),
     11: (

@@ -61,6 +61,14 @@ def test_plan_mode_never_writes_whatever_a_rule_says(tmp_path: Path) -> None:
         assert gate.decide(asked).behavior == "deny", asked
 
 
+def test_plan_mode_refuses_writes_even_where_a_rule_wants_them_asked(tmp_path: Path) -> None:
+    gate = gate_for(tmp_path, mode="plan", ask=("Write", "Bash(touch:*)", "Bash(ls:*)", "mcp__s__t", "Edit(a)"))
+    for asked in (call("Write", file_path="a"), bash("touch a"), call("mcp__s__t"), call("Edit", file_path="a")):
+        assert gate.decide(asked).behavior == "deny", asked
+    assert gate.decide(bash("ls")).behavior == "ask"
+    assert gate.decide(bash("pwd")).behavior == "allow"
+
+
 def test_smart_mode_passes_reversible_edits_and_says_why(tmp_path: Path) -> None:
     decision = gate_for(tmp_path, mode="smart").decide(call("Edit", file_path="a.py"))
     assert decision.behavior == "allow" and "rewound" in decision.reason
