@@ -51,6 +51,15 @@ class Person:
             await anyio.sleep(0.005)
 
 
+async def listens(socket: Path) -> bool:
+    """The file is there a moment before anybody listens on it."""
+    try:
+        await (await anyio.connect_unix(socket)).aclose()
+    except OSError:
+        return False
+    return True
+
+
 @asynccontextmanager
 async def at_neovim(folder: Path) -> AsyncIterator[Person]:
     (folder / "calc.py").write_text(CALC)
@@ -59,7 +68,7 @@ async def at_neovim(folder: Path) -> AsyncIterator[Person]:
     argv = [str(peer_bin("nvim")), "--headless", "--clean", "--cmd", quick, "--listen", str(socket)]
     process = subprocess.Popen(argv, cwd=folder, env={**os.environ, "HOME": str(folder)}, stdin=subprocess.DEVNULL)
     try:
-        while not socket.exists():
+        while not await listens(socket):
             await anyio.sleep(0.01)
         async with NeovimEditor(str(socket)) as editor, Neovim(str(socket), lambda name, arguments: None) as keys:
             yield Person(editor, keys, folder)
