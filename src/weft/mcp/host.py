@@ -106,6 +106,10 @@ class Host:
         if old is not None:
             old.disable()
 
+    @property
+    def shows_apps(self) -> bool:
+        return self._options.apps
+
     # --- what there is
 
     def servers(self) -> tuple[ServerInfo, ...]:

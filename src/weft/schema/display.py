@@ -56,6 +56,18 @@ class TodosView(msgspec.Struct, frozen=True, tag_field="type", tag="todos"):
     todos: tuple["Todo", ...]
 
 
+class AppView(msgspec.Struct, frozen=True, tag_field="type", tag="app"):
+    """The page of an MCP App, for surfaces that can show one in a frame that has no rights. `policy` is its content
+    security policy. `input` and `result` are what the page is told once it has loaded."""
+
+    server: str
+    tool: str
+    document: str
+    policy: str
+    input: object = None
+    result: object = None
+
+
 class Todo(msgspec.Struct, frozen=True):
     content: str
     status: Literal["pending", "in_progress", "completed"] = "pending"
@@ -64,4 +76,4 @@ class Todo(msgspec.Struct, frozen=True):
     priority: Literal["high", "medium", "low"] = "medium"
 
 
-Display: TypeAlias = TextView | DiffView | TableView | ImageView | ExitView | LinksView | TodosView
+Display: TypeAlias = TextView | DiffView | TableView | ImageView | ExitView | LinksView | TodosView | AppView

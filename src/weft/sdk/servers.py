@@ -141,7 +141,7 @@ class Servers:
                 sample=self._sample if can_ask else None,
                 on_change=self._changed,
                 ask_approval=can_ask,
-                apps=apps,
+                apps=apps or options.client == "web",
                 start_delay=0.5,
                 call_timeout=_seconds(env.get("MCP_TOOL_TIMEOUT")),
                 start_timeout=_seconds(env.get("MCP_TIMEOUT")) or 30.0,

@@ -17,7 +17,7 @@ from weft.mcp.inline import InlineServer
 from weft.mcp.running import Running
 from weft.mcp.visible import smells, visible
 from weft.schema.content import AnyBlock, Base64Source, Content, Image, Json, Text, text_of
-from weft.schema.display import Display, ImageView, LinksView, TextView
+from weft.schema.display import AppView, Display, ImageView, LinksView, TextView
 from weft.schema.events import TaskInfo
 from weft.sessions import tokens
 from weft.tools.port import AnyTool, Progress, Result, Tool, ToolContext
@@ -90,11 +90,27 @@ class McpTool(Tool[McpArgs]):
                 found = await running.wait()
                 if found is None:
                     raise ToolError("the call was stopped")
-                return to_result(found, self.info, context)
+                return await self._with_page(to_result(found, self.info, context), args, found)
         except BaseException:
             running.cancel()
             raise
         return await self._to_background(running, context)
+
+    async def _with_page(self, result: Result, args: McpArgs, found: McpResult) -> Result:
+        """The tool's own page beside its result, on a surface that shows such pages."""
+        if self.info.app is None or not self._host.shows_apps:
+            return result
+        from weft.mcp.apps import open_app
+
+        try:
+            page = await open_app(self._host, self.info)
+        except ToolError:
+            return result
+        told: Json = {"content": [msgspec.to_builtins(block) for block in _known(found.content)]}
+        if found.has_structured:
+            told["structuredContent"] = found.structured
+        view = AppView(page.server, page.tool, page.document, page.policy, args.input, told)
+        return msgspec.structs.replace(result, display=(*result.display, view))
 
     async def _to_background(self, running: Running, context: ToolContext) -> Result:
         from weft.tools.tasks import BackgroundTasks

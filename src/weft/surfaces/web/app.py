@@ -9,6 +9,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from weft.surfaces.web.apps import PATH, serve_app
 from weft.surfaces.web.guard import App, Guard, Keys
 from weft.surfaces.web.hub import Hub
 from weft.surfaces.web.page import serve_page
@@ -39,7 +40,12 @@ def make_app(hub: Hub, keys: Keys, port: int) -> App:
     async def socket(websocket: WebSocket) -> None:
         await serve_page(websocket, hub, keys)
 
-    routes = [Route("/", index), Route("/static/{name}", static), WebSocketRoute("/socket", socket)]
+    routes = [
+        Route("/", index),
+        Route("/static/{name}", static),
+        Route(PATH + "{name}", serve_app),
+        WebSocketRoute("/socket", socket),
+    ]
     return Guard(Starlette(routes=routes), keys, port)
 
 

@@ -18,8 +18,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-    "trusted-types weft"
+    "font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types weft"
 )
 HEADERS: Final = (
     (b"content-security-policy", POLICY.encode()),
@@ -32,6 +32,8 @@ HEADERS: Final = (
     (b"cache-control", b"no-store"),
 )
 OPEN: Final = "/open/"
+FRAMED: Final = "/app/"
+"""Pages of MCP Apps: they bring a stricter policy of their own, and stand in a frame of ours."""
 LINKS: Final = 8
 """One-time links that may wait to be followed."""
 
@@ -83,7 +85,7 @@ class Guard:
         elif not self._known(headers):
             await _refuse(scope, send, 401, "Open the link that `weft web` printed. It works once.")
         else:
-            await self._app(scope, receive, _hardened(send))
+            await self._app(scope, receive, _hardened(send, framed=scope["path"].startswith(FRAMED)))
 
     def _local(self, headers: dict[str, list[str]], *, upgrade: bool) -> bool:
         if len(headers.get("host", ())) != 1 or headers["host"][0] not in self._hosts:
@@ -143,12 +145,16 @@ def _cookies(headers: dict[str, list[str]], name: str) -> list[str]:
     return found
 
 
-def _hardened(send: Send) -> Send:
+def _hardened(send: Send, *, framed: bool = False) -> Send:
     async def hardened(message: Message) -> None:
         if message["type"] == "http.response.start":
-            names = {name for name, _ in HEADERS}
+            own = {name for name, _ in message.get("headers", ())} if framed else set[bytes]()
+            keeps = framed and b"content-security-policy" in own
+            left_out = {b"content-security-policy", b"x-frame-options"} if keeps else set[bytes]()
+            ours = [pair for pair in HEADERS if pair[0] not in left_out]
+            names = {name for name, _ in ours}
             message["headers"] = [pair for pair in message.get("headers", ()) if pair[0] not in names]
-            message["headers"] += HEADERS
+            message["headers"] += ours
         await send(message)
 
     return hardened

@@ -56,7 +56,7 @@ class ThinkingEnd(Chunk, frozen=True, tag="thinking_end"):
 class View(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something to show, ready for the page: sanitised `html`, a diff as `data`, or an image's address."""
 
-    kind: Literal["text", "diff", "table", "image", "exit", "links", "todos", "code"]
+    kind: Literal["text", "diff", "table", "image", "exit", "links", "todos", "code", "app"]
     html: str = ""
     data: object = None
 

@@ -9,6 +9,7 @@ import msgspec
 
 from weft.schema.content import Json
 from weft.schema.display import (
+    AppView,
     DiffView,
     Display,
     ExitView,
@@ -20,6 +21,7 @@ from weft.schema.display import (
 )
 from weft.surfaces.diffs import Hunk, to_hunks
 from weft.surfaces.markdown import highlight, render
+from weft.surfaces.web.apps import pages
 from weft.surfaces.web.stream import View
 
 MOST_SHOWN: Final = 200_000
@@ -57,6 +59,9 @@ def to_view(display: Display) -> View:
             return View("links", data=[{"label": label, "target": target} for label, target in links])
         case TodosView(todos=todos):
             return View("todos", data=msgspec.to_builtins(todos))
+        case AppView(server=server, tool=tool, input=given, result=result):
+            data = {"src": pages.keep(display), "title": visible(f"{server}: {tool}"), "input": given, "result": result}
+            return View("app", data=data)
     assert_never(display)
 
 

@@ -18,6 +18,8 @@ export class Composer {
     this.area = h("textarea", { rows: 1, "aria-label": t("compose.label"), spellcheck: true,
       oninput: () => this.grow(), onkeydown: (event) => this.key(event), onpaste: (event) => this.paste(event) });
     this.attachments = new Attachments(deps.socket, () => this.draw());
+    // An app may propose a prompt; it stands in the empty box, and the person sends it or not.
+    document.addEventListener("weft-suggest", (event) => { if (!this.area.value) this.setText(event.detail); });
     this.completion = new Completion(this.area, {
       info: () => deps.transcript()?.info,
       files: (query) => deps.socket.ask("listWorkspaceFiles", { query, limit: 40 }),

@@ -104,7 +104,8 @@ export class ToolCard {
     fill(this.result, views.map((view) => drawView(view, { open: this.open, short: this.short })));
     this.output = null;
     for (const pre of this.result.querySelectorAll("pre.output")) foldLong(pre);
-    this.show(OPEN.has(this.kind) || this.children.childElementCount > 0 || chunk.status === "error");
+    const app = views.some((view) => view.kind === "app");
+    this.show(app || OPEN.has(this.kind) || this.children.childElementCount > 0 || chunk.status === "error");
   }
 
   task(task) {

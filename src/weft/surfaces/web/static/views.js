@@ -1,5 +1,6 @@
 // What a tool shows: each kind of view that the host sends.
 
+import { appFrame } from "./apps.js";
 import { h, icon, setHtml } from "./dom.js";
 import { diffView } from "./diff.js";
 import { t } from "./i18n.js";
@@ -21,6 +22,8 @@ export function drawView(view, { open, short = (text) => text, diff = {} } = {})
         h("li", {}, h("a", { href: link.target, class: "file-link" }, icon("file"), link.label))));
     case "todos":
       return todoList(view.data);
+    case "app":
+      return appFrame(view.data);
     case "exit":
       return view.data.signal || view.data.timedOut
         ? h("div.exit-note", {}, view.data.timedOut ? "timed out" : view.data.signal)

@@ -233,4 +233,5 @@ export const english = {
   "complete.commands": "Commands",
   "complete.tools": "Tools",
   "complete.agents": "Subagents",
+  "app.open": "Open this address in a new tab?",
 };

@@ -233,4 +233,5 @@ export const chinese = {
   "complete.commands": "命令",
   "complete.tools": "工具",
   "complete.agents": "子智能体",
+  "app.open": "在新标签页中打开此地址？",
 };
