@@ -6,7 +6,7 @@ Everything is imported late, in the order in which it is needed, so that a sessi
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Self, get_args
 
 import msgspec
 
@@ -276,6 +276,14 @@ class Ground:
             self.notes.append(f"Sandbox: {sentence}.")
         return sandbox
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Connections to the model end with the session; a provider that the caller brought is the caller's."""
+        if self.overrides.provider is None:
+            await self.resolved.provider.aclose()
+
     # --- what the workbench asks for ----------------------------------------------------------------------------
 
     def provider(self) -> Provider:
@@ -294,7 +302,9 @@ class Ground:
 
     async def choose(self, model: str | None) -> str:
         """Another model for a session that runs; None is the one that the settings name."""
-        self.resolved = await self._resolve(model)
+        before, self.resolved = self.resolved, await self._resolve(model)
+        if self.overrides.provider is None:
+            await before.provider.aclose()
         return self.resolved.model
 
     def mirror_of(self, log: SessionLog | None) -> Callable[[Record], None] | None:

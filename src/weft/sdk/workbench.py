@@ -1,31 +1,22 @@
 """The working half of a session: workspace, tools, threads, subagents, intake."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft import __version__
 from weft.agent.compactor import Compactor
 from weft.agent.control import SessionControl
 from weft.agent.definitions import AgentDefinition
-from weft.agent.history import History, Scribe, new_id
+from weft.agent.history import new_id
 from weft.agent.replay import to_events
-from weft.agent.requests import Requests
 from weft.agent.session import Session
 from weft.agent.state import Offers
 from weft.agent.subagents import Subagents
-from weft.agent.thread import Work, WorkThread
 from weft.agent.toolbox import ToolBox
 from weft.agent.turn import Limits
 from weft.context.assemble import Assembler, PromptOptions
-from weft.context.git import branch_of
 from weft.context.port import Listing, Piece, View
-from weft.permissions.ceiling import CeilingGate
-from weft.permissions.gate import RuleGate
-from weft.permissions.port import Gate
-from weft.providers.port import Provider
 from weft.schema.commands import Prompt, ServerCommand
 from weft.schema.content import Content, Json, ToolUse
 from weft.schema.events import (
@@ -38,21 +29,19 @@ from weft.schema.events import (
     ToolEnded,
     ToolProgressed,
 )
+from weft.sdk.places import open_workspace
 from weft.sdk.rewinding import Rewinder
 from weft.sdk.session_tools import SessionTools
-from weft.sdk.sidelog import open_side_log
+from weft.sdk.threads import Threads
 from weft.sessions.ledger import Ledger
 from weft.tools.checkpoints import Checkpoints
 from weft.tools.diff import counts
 from weft.tools.file_states import FileStateStore
-from weft.tools.port import AnyTool, Progress, SubagentRequest, ToolContext
+from weft.tools.port import AnyTool, Progress, ToolContext
 from weft.tools.shell import shell_env
 from weft.tools.tasks import BackgroundTasks
-from weft.workspace.local import LocalWorkspace
-from weft.workspace.port import Workspace
 
 if TYPE_CHECKING:
-    from weft.agent.editor import EditorSeat
     from weft.sdk.compose import Ground
 
 
@@ -62,8 +51,7 @@ class Workbench:
     def __init__(self, ground: "Ground") -> None:
         self.ground = ground
         self.emit = self._noted
-        self.editor: EditorSeat | None = None
-        self.workspace = self._workspace()
+        self.workspace, self.editor = open_workspace(ground, self.emit)
         self.files = FileStateStore()
         env = shell_env(ground.conversation.session_id, {"env": ground.settings.env()})
         self.tasks = BackgroundTasks(self.workspace, self._task_folder(), on_change=self._task_changed, env=env)
@@ -74,8 +62,9 @@ class Workbench:
         self.ledger = Ledger(ground.price, resumed.ledger if resumed is not None else None)
         self.limits = Limits(self.ledger, max_turns=options.max_turns, max_budget=options.max_budget)
         self.assembler = self._assembler(ground.main_agent)
+        self.threads = Threads(self)
         self.subagents = Subagents(
-            make=self._subagent_thread,
+            make=self.threads.subagent,
             hooks=ground.hooks,
             state=ground.state,
             emit=self._subagent_event,
@@ -84,7 +73,7 @@ class Workbench:
             parent_turn=lambda: self._session.turn,
         )
         self.checkpoints = self._open_checkpoints()
-        self.thread = self._main_thread()
+        self.thread = self.threads.main()
 
     def _noted(self, event: AgentEvent) -> None:
         """Every event on its way out; what tools did goes into the ledger."""
@@ -102,43 +91,6 @@ class Workbench:
         options = self.ground.options
         replace = options.system_prompt or (agent.prompt if agent is not None else None)
         return Assembler(PromptOptions(replace=replace or None, append=options.append_system_prompt, bare=options.bare))
-
-    def _workspace(self) -> Workspace:
-        ground = self.ground
-        if ground.overrides.workspace is not None:
-            return ground.overrides.workspace
-        roots = (ground.options.cwd, *ground.options.directories)
-        local = LocalWorkspace(roots, env=ground.env, sandbox=ground.sandbox, refuse=ground.gate.refuses)
-        wrap = ground.overrides.wrap_workspace
-        if wrap is not None:
-            return wrap(local)
-        options = ground.options
-        wanted = options.may_attach_ide or options.attach_ide
-        return self._seat(local) if wanted and options.asks else local
-
-    def _seat(self, inner: Workspace) -> Workspace:
-        """Room for an editor in front of the workspace, whether one is attached or not."""
-        from weft.agent.editor import EditorSeat
-        from weft.workspace.ide.workspace import IdeWorkspace
-
-        ground = self.ground
-        values = ground.settings.values
-        work = IdeWorkspace(
-            inner,
-            hidden=lambda path: ground.gate.hides("Read", {"file_path": path}),
-            share=values.get("shareIdeContext") is not False,
-        )
-        self.editor = EditorSeat(
-            work,
-            cwd=ground.options.cwd,
-            env=ground.env,
-            auto=ground.options.attach_ide or values.get("autoConnectIde") is True,
-            diffs=values.get("diffTool") != "terminal",
-            emit=self.emit,
-            answer=ground.asks.answer,
-        )
-        ground.asks.tap(self.editor.see)
-        return work
 
     # --- tools --------------------------------------------------------------------------------------------------
 
@@ -223,7 +175,7 @@ class Workbench:
             return False
         return not self.ground.gate.removed(tool.name)
 
-    def _context(self, spawner: Subagents, parent: str | None, use: ToolUse) -> ToolContext:
+    def context(self, spawner: Subagents, parent: str | None, use: ToolUse) -> ToolContext:
         ground = self.ground
 
         def progress(step: Progress) -> None:
@@ -284,139 +236,11 @@ class Workbench:
             found.append(Listing("What MCP servers say about their own use (their words, not the person's)", said))
         return tuple(listing for listing in found if listing.rows)
 
-    def _scribe(self, *, tip: str | None = None, agent_id: str | None = None, about: Json | None = None) -> Scribe:
-        ground = self.ground
-        log = ground.conversation.log
-        if agent_id is not None:
-            log = open_side_log(log, agent_id, about or {})
-        return Scribe(
-            log,
-            session_id=ground.conversation.session_id,
-            cwd=lambda: ground.state.cwd,
-            version=__version__,
-            branch=lambda: branch_of(ground.state.cwd),
-            tip=tip,
-            agent_id=agent_id,
-            mirror=ground.mirror_of(log),
-        )
-
-    def _work(
-        self, box: ToolBox, make: Requests, emit: Callable[[AgentEvent], None], spawner: Subagents, parent: str | None
-    ) -> Work:
-        ground = self.ground
-        compactor = Compactor(
-            provider=ground.provider,
-            make=make,
-            window=lambda: make.window,
-            state=ground.state,
-            hooks=ground.hooks,
-            ledger=self.ledger,
-            emit=emit,
-        )
-        return Work(
-            provider=self._provider,
-            make=make,
-            compactor=compactor,
-            limits=self.limits,
-            hooks=ground.hooks,
-            asks=ground.asks,
-            gate=ground.gate,
-            state=ground.state,
-            box=box,
-            context=partial(self._context, spawner, parent),
-            emit=emit,
-            touched=self._touched,
-            before_edit=self._before_edit if self.checkpoints is not None else None,
-            parent=parent,
-        )
-
     def _open_checkpoints(self) -> Checkpoints | None:
         ground = self.ground
         if not ground.options.checkpoints or ground.conversation.log is None:
             return None
         return Checkpoints(ground.home, ground.conversation.session_id, self.workspace)
-
-    async def _before_edit(self, tool_use_id: str, path: str) -> None:
-        assert self.checkpoints is not None
-        await self.checkpoints.save(tool_use_id, self.ground.state.cwd / path)
-
-    def _provider(self) -> Provider:
-        """Servers start once the first request is out, so that it never waits for them."""
-        if self.servers is not None:
-            self.servers.request_is_out()
-        return self.ground.provider()
-
-    def _touched(self, path: str) -> Content:
-        return self.assembler.touched(self.ground.state.cwd / path, self.view())
-
-    def _assembler_for(self, agent: AgentDefinition) -> Assembler:
-        """A subagent has its own words and none of the caller's."""
-        return Assembler(PromptOptions(replace=agent.prompt, bare=self.ground.options.bare))
-
-    def _requests(self, box: ToolBox, assembler: Assembler, model: str | None = None) -> Requests:
-        ground = self.ground
-        known = ground.resolved.catalogue.resolve(model, ground.env) if model else None
-        return Requests(
-            state=ground.state,
-            box=box,
-            assembler=assembler,
-            view=self.view,
-            facts=ground.facts,
-            betas=ground.options.betas,
-            max_output=ground.options.max_output,
-            model=known,
-        )
-
-    def _main_thread(self) -> WorkThread:
-        resumed = self.ground.conversation.resumed
-        scribe = self._scribe(tip=resumed.tip if resumed is not None else None)
-        history = History(scribe, resumed.history if resumed is not None else (), emit=self.emit)
-        work = self._work(
-            box=self.box,
-            make=self._requests(self.box, self.assembler),
-            emit=self.emit,
-            spawner=self.subagents,
-            parent=None,
-        )
-        work.structured = self.ground.options.output_schema is not None
-        if resumed is not None and isinstance(work.compactor, Compactor):
-            work.compactor.resume(resumed.counted, resumed.seen)
-        return WorkThread(work, history)
-
-    def _subagent_thread(
-        self, request: SubagentRequest, agent_id: str, emit: Callable[[AgentEvent], None], depth: int
-    ) -> WorkThread:
-        agent = self.ground.staff.get(request.agent)
-        without = ("AskUserQuestion", "ExitPlanMode", "EnterPlanMode", *agent.disallowed_tools)
-        box = self.box.narrowed(agent.tools, without=without)
-        about: Json = {
-            "agentType": agent.name,
-            "description": request.description,
-            "toolUseId": request.tool_use_id,
-            "spawnDepth": depth,
-        }
-        history = History(self._scribe(agent_id=agent_id, about=about), emit=emit, parent=request.tool_use_id)
-        work = self._work(
-            box=box,
-            make=self._requests(box, self._assembler_for(agent), request.model or agent.model),
-            emit=emit,
-            spawner=self.subagents.deeper(),
-            parent=request.tool_use_id,
-        )
-        work.limits = Limits(self.ledger, max_turns=agent.max_turns, max_budget=self.ground.options.max_budget)
-        work.agent = agent.name
-        work.gate = self._narrower_gate(agent)
-        return WorkThread(work, history)
-
-    def _narrower_gate(self, agent: AgentDefinition) -> Gate:
-        """The stricter of the session's gate and the agent's own mode."""
-        parent = self.ground.gate
-        own = None
-        if agent.permission_mode is not None:
-            own = RuleGate(
-                parent.rules, cwd=parent.cwd, mode=agent.permission_mode, directories=parent.roots, env=self.ground.env
-            )
-        return CeilingGate(parent, own)
 
     # --- the session --------------------------------------------------------------------------------------------
 
@@ -439,7 +263,7 @@ class Workbench:
         """A new conversation in the same session: a new id, an empty history, the same tools and rules."""
         ground = self.ground
         ground.begin_again(new_id())
-        self.thread.history.scribe = self._scribe()
+        self.thread.history.scribe = self.threads.scribe()
         self.thread.history.replace(())
         ground.state.todos = ()
         ground.state.title = ""
@@ -464,7 +288,7 @@ class Workbench:
 
     def _resources(self) -> tuple[AbstractAsyncContextManager[object], ...]:
         servers = (self.servers.host,) if self.servers is not None else ()
-        return (self.tasks, *servers, *((self.editor,) if self.editor is not None else ()))
+        return (self.ground, self.tasks, *servers, *((self.editor,) if self.editor is not None else ()))
 
     def session(self) -> Session:
         ground = self.ground
