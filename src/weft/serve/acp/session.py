@@ -63,6 +63,8 @@ class AcpSession:
         self._scope = anyio.CancelScope()
         self._prompts: dict[str, _Turn] = {}
         self._by_turn: dict[str, list[_Turn]] = {}
+        self._dropped: set[str] = set()
+        """Prompts that were cancelled before their turn began: should it begin after all, it is ended."""
         self._asks: dict[str, anyio.CancelScope] = {}
         self._number = 0
         self._info_changed = anyio.Event()
@@ -105,6 +107,9 @@ class AcpSession:
                     scope.cancel()
                 return
             case e.TurnStarted(turn_id=turn_id, prompt_ids=ids):
+                if self._dropped.intersection(ids):
+                    self._dropped.difference_update(ids)
+                    await self._connection.send(c.Cancel())
                 self._by_turn[turn_id] = [self._prompts[id_] for id_ in ids if id_ in self._prompts]
             case e.TurnEnded():
                 for turn in self._by_turn.pop(event.turn_id, []):
@@ -169,7 +174,13 @@ class AcpSession:
         return (Text(f"{self._commands[name]}\n\n{rest}".strip()), *content[1:])
 
     async def cancel(self) -> None:
+        """Ends every prompt: the turn that runs, and those that have not begun, whose turns will never come."""
+        started = {id(turn) for turns in self._by_turn.values() for turn in turns}
         await self._connection.send(c.Cancel(drop_queue=True))
+        for id_, turn in self._prompts.items():
+            if id(turn) not in started:
+                self._dropped.add(id_)
+                turn.done.set()
 
     async def send(self, command: c.Command) -> None:
         """A command that changes the session. Returns when the session says so, or soon after."""
