@@ -63,6 +63,24 @@ class Answers:
             return mcp_types.ElicitResult(action="cancel")
         return mcp_types.ElicitResult.model_validate({"action": "accept", "content": content})
 
+    async def visited(self, error: Exception) -> bool:
+        """Whether a call failed because the person had to go somewhere first, and they have now: it may be made again,
+        once. The person says yes when they are done."""
+        ask = self._options.ask_input
+        if getattr(error, "code", None) != mcp_types.URL_ELICITATION_REQUIRED or ask is None:
+            return False
+        places = [table_of(item) for item in list_of(table_of(getattr(error, "data", None)).get("elicitations"))]
+        for place in places[:5]:
+            url = str(place.get("url", ""))
+            shown = url_message(str(place.get("message", "")), url)
+            if shown is None:
+                return False
+            with self._pause():
+                answer = await ask(self._server, f"{shown}\nSay yes when you are done there.", url=url)
+            if answer.action != "accept":
+                return False
+        return bool(places)
+
     async def sample(
         self, context: ClientRequestContext, params: mcp_types.CreateMessageRequestParams
     ) -> mcp_types.CreateMessageResult | mcp_types.CreateMessageResultWithTools | mcp_types.ErrorData:

@@ -14,9 +14,9 @@ every rule, and imports nothing heavy.
     storm          how many list_changed notifications it sends after each call
 
 Tools by name: echo (its input), env (its environment), big (`n` bytes), die, hang, junk, badresult, badschema, flip,
-image, links, orders, ask (form elicitation of its input), visit (URL elicitation), sample (asks the model),
-roots, slow (`steps` with progress), later (a task: `id` is plain, asks, fails or endless), cancelled (what was told
-of tasks), child (starts a process that ignores SIGTERM).
+image, links, orders, ask (form elicitation of its input), visit (URL elicitation), gate (an error that wants a
+visit), sample (asks the model), roots, slow (`steps` with progress), later (a task: `id` is plain, asks, fails or
+endless), cancelled (what was told of tasks), child (starts a process that ignores SIGTERM).
 """
 
 import json
@@ -250,6 +250,16 @@ class HostileServer:
     def tool_visit(self, number: object, given: Message, params: Message) -> None:
         reply = self.ask("elicitation/create", {"mode": "url", "elicitationId": "e1", **given})
         self.text(number, json.dumps(reply.get("result") or reply.get("error")))
+
+    def tool_gate(self, number: object, given: Message, params: Message) -> None:
+        """Refuses until the person has been sent somewhere once."""
+        if self.number:
+            self.text(number, "you were there")
+            return
+        self.number += 1
+        place = {"mode": "url", "elicitationId": "e1", "url": given["url"], "message": "Log in first"}
+        error = {"code": -32042, "message": "log in", "data": {"elicitations": [place]}}
+        self.out({"id": number, "error": error})
 
     def tool_sample(self, number: object, given: Message, params: Message) -> None:
         reply = self.ask("sampling/createMessage", given)

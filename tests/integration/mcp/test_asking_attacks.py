@@ -179,3 +179,14 @@ async def test_prompts_and_resources_of_a_server_can_be_had(open_host: OpenHost)
         assert await host.complete("bad", {"name": "greet"}, "who", "a") == ()
         with pytest.raises(ToolError, match="there is no MCP server"):
             await host.read("nobody", "x://y")
+
+
+async def test_a_call_that_needs_a_visit_first_is_made_again_after_it(open_host: OpenHost):
+    person = Person(YES)
+    async with open_host(hostile(tools=["gate"]), ask_input=person) as host:
+        await ready(host)
+        result = await host.call("bad", "gate", {"url": "https://login.example/x"})
+        assert text_of(result.content) == "you were there" and "Site: login.example" in person.shown[0]
+    async with open_host(hostile(tools=["gate"]), ask_input=Person(YES)) as host:
+        await ready(host)
+        assert (await host.call("bad", "gate", {"url": "file:///etc/passwd"})).is_error

@@ -202,3 +202,40 @@ async def test_tools_are_found_by_words_and_by_name_and_then_revealed():
     assert await found("+send email") == ["mcp__m__send_email"]
     assert await found("select:mcp__m__list_files") == ["mcp__m__list_files"]
     assert await found("nothing like it") == []
+
+
+async def test_a_keyring_that_works_is_used_and_one_that_does_not_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    import sys
+    from types import ModuleType
+
+    from weft.mcp.tokens import KeyringVault, open_vault
+
+    class Ring:
+        def __init__(self) -> None:
+            self.kept: dict[tuple[str, str], str] = {}
+
+        def get_password(self, service: str, name: str) -> str | None:
+            return self.kept.get((service, name))
+
+        def set_password(self, service: str, name: str, value: str) -> None:
+            self.kept[service, name] = value
+
+        def delete_password(self, service: str, name: str) -> None:
+            del self.kept[service, name]
+
+    ring = Ring()
+    module = ModuleType("keyring")
+    module.get_keyring = lambda: ring  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "keyring", module)
+    vault = open_vault(tmp_path)
+    assert isinstance(vault, KeyringVault)
+    vault.set("a", "secret")
+    assert vault.get("a") == "secret" and list(ring.kept) == [("weft-mcp", "a")]
+    vault.delete("a")
+    vault.delete("a")
+    assert ring.kept == {}
+    broken = type("Keyring", (), {"__module__": "keyring.backends.fail"})()
+    module.get_keyring = lambda: broken  # type: ignore[attr-defined]
+    assert isinstance(open_vault(tmp_path), FileVault)
