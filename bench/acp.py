@@ -71,14 +71,18 @@ def used(pid: int) -> tuple[float, float]:
 
 
 async def first_text(connection: AcpConnection, events: Any) -> float:
+    """Seconds to the model's own words: what an agent says of itself before does not count."""
     began = time.perf_counter()
     first = 0.0
+    words = ""
     await connection.send(c.Prompt("hello"))
     with anyio.fail_after(TURN_LIMIT):
         async for event in events:
             match event:
-                case e.Streamed(delta=BlockDelta(delta=TextDelta())) if not first:
-                    first = time.perf_counter() - began
+                case e.Streamed(delta=BlockDelta(delta=TextDelta(text=text))):
+                    words += text
+                    if not first and "Hello" in words:
+                        first = time.perf_counter() - began
                 case e.TurnEnded():
                     return first
                 case _:

@@ -20,6 +20,7 @@ from weft.connect.port import Connection
 from weft.connect.process import ManagedAgent
 from weft.connect.registry import known_agents
 from weft.errors import ConnectionLost
+from weft.protocols.acp.frames import RpcError
 from weft.schema import commands as c
 from weft.schema import events as e
 from weft.schema.content import Base64Source, Image, Text
@@ -31,6 +32,7 @@ from weft.sessions.store import MemoryStore
 from weft.testing.connection import ScriptedConnection, called, said
 from weft.testing.connection import Stage as TurnStage
 from weft.transports.messages import MemoryStream, memory_pair
+from weft.transports.rpc import RpcPeer
 
 
 @asynccontextmanager
@@ -100,6 +102,53 @@ async def test_weft_is_started_on_a_port_watched_stopped_and_started_again(tmp_p
 
 
 PORT = ("--port", "{port}", "--no-token")
+
+
+async def test_sessions_are_listed_forked_resumed_and_deleted(tmp_path: Path) -> None:
+    updates: list[dict[str, Any]] = []
+
+    async def refuse(method: str, params: msgspec.Raw, id_: object) -> object:
+        raise RpcError(-32601, method)
+
+    async def hear(method: str, params: msgspec.Raw) -> None:
+        updates.append(json.loads(bytes(params)))
+
+    async with staged(tmp_path) as stage, ChildAgent([stage.command], cwd=stage.work) as stream:
+        peer = RpcPeer(stream, on_request=refuse, on_notification=hear)
+
+        async def ask(method: str, **params: object) -> dict[str, Any]:
+            return json.loads(bytes(await peer.call(method, params, timeout=20)))
+
+        def said_to(session: str, kind: str) -> str:
+            told = [note["update"] for note in updates if note["sessionId"] == session]
+            return "".join(update["content"]["text"] for update in told if update["sessionUpdate"] == kind)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.run)
+            await ask("initialize", protocolVersion=1)
+            cwd = str(stage.work)
+            first = (await ask("session/new", cwd=cwd, mcpServers=[]))["sessionId"]
+            await ask("session/prompt", sessionId=first, prompt=[{"type": "text", "text": "STREAM one"}])
+            fork = (await ask("session/fork", sessionId=first, cwd=cwd, mcpServers=[]))["sessionId"]
+            assert fork != first
+            updates.clear()
+            await ask("session/load", sessionId=fork, cwd=cwd, mcpServers=[])
+            assert said_to(fork, "user_message_chunk") == "STREAM one"
+            assert "scripted agent" in said_to(fork, "agent_message_chunk")
+
+            listed = {row["sessionId"]: row for row in (await ask("session/list", cwd=cwd))["sessions"]}
+            assert {first, fork} <= set(listed)
+            await ask("session/close", sessionId=fork)
+            updates.clear()
+            await ask("session/resume", sessionId=fork, cwd=cwd)
+            assert said_to(fork, "user_message_chunk") == ""
+            await ask("session/prompt", sessionId=fork, prompt=[{"type": "text", "text": "STREAM two"}])
+
+            await ask("session/delete", sessionId=fork)
+            with pytest.raises(RpcError) as caught:
+                await ask("session/load", sessionId=fork, cwd=cwd, mcpServers=[])
+            assert caught.value.code == -32002
+            tasks.cancel_scope.cancel()
 
 
 # --- the schema -----------------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ class AcpSession:
         """Ends the running turn and everything that the session started."""
         with anyio.move_on_after(_CLOSE_LIMIT, shield=True):
             if self._prompts:
-                await self._connection.send(c.Cancel(drop_queue=True))
+                await self.cancel()
                 for turn in list(self._prompts.values()):
                     await turn.done.wait()
         self._scope.cancel()
