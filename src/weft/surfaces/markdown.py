@@ -39,8 +39,13 @@ GROWTH: Final = 4_000
 _FENCE: Final = re.compile(r"\n*(?P<marker>`{3,}|~{3,})[ \t]*(?P<language>[^\s`]*)[^\n`]*\n")
 
 
+@cache
+def _cleaner() -> nh3.Cleaner:
+    return nh3.Cleaner(tags=set(TAGS), attributes=ATTRIBUTES, url_schemes=SCHEMES, link_rel="noopener noreferrer")
+
+
 def clean(dirty: str) -> str:
-    return nh3.clean(dirty, tags=set(TAGS), attributes=ATTRIBUTES, url_schemes=SCHEMES, link_rel="noopener noreferrer")
+    return _cleaner().clean(dirty)
 
 
 @cache
@@ -107,7 +112,7 @@ class MarkdownStream:
 
     def __init__(self) -> None:
         self._open = ""
-        self._env: dict[str, Any] = {}
+        self._targets: dict[str, Any] = {}
         self._rendered = 0
         self._fence: _OpenFence | None = None
 
@@ -119,46 +124,49 @@ class MarkdownStream:
         grown = len(self._open) - self._rendered
         if self._fence is None and len(self._open) > GROWTH and grown * 4 < len(self._open):
             return [], None
-        finished = self._finish()
+        finished, tail = self._finish() if "\n" in text or self._fence is not None else ([], None)
         self._rendered = len(self._open)
         self._fence = _open_fence(self._open)
-        return finished, self._fence.html if self._fence else self._show(self._open)
+        if self._fence is not None:
+            return finished, self._fence.html
+        return finished, self._show(self._open) if tail is None else tail
 
     def end(self) -> list[str]:
         """The last block, as it is."""
-        rest = self._finish()
+        rest, _ = self._finish()
         if self._open.strip():
-            rest.append(self._render(self._open))
+            rest.append(self._show(self._open))
         self._open = ""
         return rest
 
-    def _finish(self) -> list[str]:
+    def _finish(self) -> tuple[list[str], str | None]:
+        """Blocks before the last one that whole lines begin; and that one, when nothing but it is left."""
         whole = self._open.rfind("\n") + 1
-        if not whole:
-            return []
-        lines = self._open[:whole].splitlines(keepends=True)
-        starts = self._starts(self._open[:whole])
-        if len(starts) < 2:
-            return []
-        out: list[str] = []
-        for first, after in pairwise(starts):
-            out.append(self._render("".join(lines[first:after])))
-        self._open = self._open[sum(len(line) for line in lines[: starts[-1]]) :]
-        return out
+        env = self._env()
+        tokens = _parser().parse(self._open[:whole], env)
+        starts = [at for at, token in enumerate(tokens) if token.level == 0 and token.map and token.nesting >= 0]
+        if not starts:
+            return [], None
+        pieces = [*pairwise([0, *starts[1:]]), (starts[-1] if len(starts) > 1 else 0, len(tokens))]
+        shown = [clean(self._draw(tokens[first:after], env)) for first, after in pieces]
+        if len(starts) > 1:
+            lines = self._open[:whole].splitlines(keepends=True)
+            last = tokens[starts[-1]].map
+            assert last is not None
+            self._open = self._open[sum(len(line) for line in lines[: last[0]]) :]
+            whole = len(self._open) - len(self._open[self._open.rfind("\n") + 1 :])
+            self._targets = dict(env.get("references", {}))
+        return shown[:-1], shown[-1] if whole == len(self._open) else None
 
-    def _starts(self, source: str) -> list[int]:
-        """The first line of each top-level block; a definition of a link target belongs to the block after it."""
-        tokens = _parser().parse(source, dict(self._env))
-        starts = [token.map[0] for token in tokens if token.level == 0 and token.map and token.nesting >= 0]
-        if starts:
-            starts[0] = 0
-        return starts
+    def _env(self) -> dict[str, Any]:
+        """Link targets that are known so far; a copy, because what is not finished may still be another."""
+        return {"references": dict(self._targets)}
 
-    def _render(self, source: str) -> str:
-        return clean(_parser().render(source, self._env))
+    def _draw(self, tokens: list[Token], env: dict[str, Any]) -> str:
+        return _parser().renderer.render(tokens, _parser().options, env)
 
     def _show(self, source: str) -> str:
-        return clean(_parser().render(source, dict(self._env)))
+        return clean(_parser().render(source, self._env()))
 
 
 class _OpenFence:

@@ -70,6 +70,7 @@ class LoopbackServer:
                 lifespan="off",
                 ws="websockets-sansio",
                 ws_max_size=MOST_FRAME,
+                ws_per_message_deflate=False,  # the wire is this machine's memory
                 ws_ping_interval=20.0,
                 ws_ping_timeout=20.0,
                 h11_max_incomplete_event_size=MOST_HEAD,

@@ -1,5 +1,9 @@
+from weft.schema.content import Text
+from weft.schema.events import AgentEvent, MessageDone, PromptAdded
+from weft.schema.messages import Reply
 from weft.surfaces.web import stream as s
 from weft.surfaces.web.log import RECENT, ChunkLog
+from weft.surfaces.web.past import Past
 
 
 def test_the_short_form_puts_the_pieces_of_a_block_together() -> None:
@@ -74,3 +78,22 @@ def test_going_back_forgets_what_came_after() -> None:
     assert log.user_text("b") == "two"
     log.cut("b")
     assert log.tail()[0] == (s.UserMessage(id="a", text="one"),)
+
+
+def test_what_was_said_before_goes_in_front_and_comes_in_parts_of_whole_turns() -> None:
+    events: list[AgentEvent] = []
+    for number in range(100):
+        events.append(PromptAdded(id=f"u{number}", content=(Text("q"),), replay=True))
+        events.append(MessageDone(reply=Reply("same", "x", (Text(f"answer {number}"),)), replay=True))
+    past = Past(events)
+    log = ChunkLog()
+    for chunk in past.take():
+        log.add(chunk)
+    while past:
+        assert isinstance(log.prepend(past.take())[0], s.UserMessage)
+    chunks, older = log.tail()
+    while older is not None:
+        more, older = log.before(older)
+        chunks = (*more, *chunks)
+    said = [chunk.html[0] for chunk in chunks if isinstance(chunk, s.TextChunk)]
+    assert said == [f"<p>answer {number}</p>\n" for number in range(100)]

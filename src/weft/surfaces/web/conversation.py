@@ -9,7 +9,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol, cast
+from typing import Literal, Protocol, cast
 
 import anyio
 import anyio.abc
@@ -24,6 +24,8 @@ from weft.schema.messages import ThinkingConfig
 from weft.surfaces.web.export import Transcript
 from weft.surfaces.web.frames import Chunked, ConversationOpened, Row, encode_frame
 from weft.surfaces.web.log import ChunkLog
+from weft.surfaces.web.past import MARK as PAST
+from weft.surfaces.web.past import Past
 from weft.surfaces.web.ports import OpenAgent, Opening
 from weft.surfaces.web.stream import (
     Ask,
@@ -39,6 +41,7 @@ log = logging.getLogger(__name__)
 
 FLUSH = 0.03
 """Seconds that a piece of text may wait for the next one."""
+SLOWEST = 0.5
 START = 120.0
 """Seconds that an agent may take to start."""
 WAITING = 256
@@ -67,6 +70,7 @@ class Conversation:
         self._start = start
         self._changed = changed
         self._weaver = Weaver()
+        self._past = Past()
         self._running = False
         self._lost = False
         self._stopped = False
@@ -77,6 +81,7 @@ class Conversation:
         self._commands: deque[c.Command] = deque()
         self._some = anyio.Event()
         self._dirty = anyio.Event()
+        self._pace = FLUSH
 
     @property
     def id(self) -> str:
@@ -96,15 +101,18 @@ class Conversation:
         return self._running
 
     @property
+    def state(self) -> Literal["idle", "running", "asking", "lost"]:
+        return "asking" if self.log.asks else "running" if self._running else "lost" if self._lost else "idle"
+
+    @property
     def row(self) -> Row:
-        state = "asking" if self.log.asks else "running" if self._running else "lost" if self._lost else "idle"
         return Row(
             id=self.id,
             title=self.title,
             folder=self.opening.folder,
             agent=self.opening.agent,
             updated=self.updated,
-            state=state,
+            state=self.state,
             live=self.live,
         )
 
@@ -114,8 +122,7 @@ class Conversation:
         """Sends what the page has not seen: the missing chunks, or all of it in short."""
         missed = None if seen is None else self.log.since(seen)
         if missed is None:
-            chunks, older = self.log.tail()
-            opened = ConversationOpened(row=self.row, seq=self.log.seq, chunks=chunks, older=older)
+            opened = self._whole()
         else:
             opened = ConversationOpened(row=self.row, seq=seen or 0, chunks=(), resumed=True)
         viewer.push(encode_frame(opened))
@@ -132,11 +139,26 @@ class Conversation:
                 viewer.push(frame)
 
     def replay(self, events: Iterable[e.AgentEvent]) -> None:
-        """Shows what was said before, without an agent."""
+        """Shows what was said before, without an agent: its end at once, the rest when a page asks for it."""
+        events = list(events)
         for event in events:
             self.transcript.take(event)
-            self.publish(self._weaver.weave(event))
-        self.publish(self._weaver.flush())
+        self._past = Past(events)
+        self.publish(self._past.take())
+
+    def older(self, key: str) -> tuple[tuple[StreamChunk, ...], str | None]:
+        """The part before `key`, and the key of what is before that."""
+        if key != PAST:
+            chunks, before = self.log.before(key)
+        else:
+            chunks, before = self.log.prepend(self._past.take()), None
+        return chunks, before or (PAST if self._past else None)
+
+    def _whole(self) -> ConversationOpened:
+        chunks, older = self.log.tail()
+        return ConversationOpened(
+            row=self.row, seq=self.log.seq, chunks=chunks, older=older or (PAST if self._past else None)
+        )
 
     def expect_rewind(self, message_id: str) -> None:
         """The message and all after it are forgotten when the agent says that it has gone back."""
@@ -150,8 +172,7 @@ class Conversation:
 
     def reset(self) -> None:
         """Every page starts again from the short form."""
-        chunks, older = self.log.tail()
-        frame = encode_frame(ConversationOpened(row=self.row, seq=self.log.seq, chunks=chunks, older=older))
+        frame = encode_frame(self._whole())
         for viewer in tuple(self.viewers):
             viewer.push(frame)
 
@@ -249,14 +270,17 @@ class Conversation:
     async def _flush_often(self) -> None:
         while True:
             await self._dirty.wait()
-            await anyio.sleep(FLUSH)
+            await anyio.sleep(self._pace)
             self._dirty = anyio.Event()
+            began = time.perf_counter()
             self.publish(self._weaver.flush())
+            # A long open block is dear to render: it is shown less often, for at most a fifth of the time.
+            self._pace = min(SLOWEST, max(FLUSH, 4 * (time.perf_counter() - began)))
 
     def _take(self, event: e.AgentEvent) -> None:
         if self._shown_before and getattr(event, "replay", False):
             return
-        before = self.row.state
+        before = self.state
         match event:
             case e.SessionStarted(info=info) | e.SessionChanged(info=info):
                 self._learn(info)
@@ -280,7 +304,7 @@ class Conversation:
         self.publish(self._weaver.weave(event))
         if self._weaver.held:
             self._dirty.set()
-        if self.row.state != before:
+        if self.state != before:
             self.updated = time.time()
             self._changed()
 

@@ -6,6 +6,7 @@ empty page it looks the same.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -83,6 +84,18 @@ class ChunkLog:
     def before(self, key: str) -> tuple[tuple[StreamChunk, ...], str | None]:
         keys = list(self._items)
         return self._page(keys.index(key) + 1) if key in self._items else ((), None)
+
+    def prepend(self, chunks: Iterable[StreamChunk]) -> tuple[StreamChunk, ...]:
+        """Puts what was said before all else in its place, in short; gives it back that way."""
+        earlier = ChunkLog()
+        for chunk in chunks:
+            earlier.add(chunk)
+        items = {
+            f"{self._number}-{key}" if key.startswith("at:") else key: item for key, item in earlier._items.items()
+        }
+        self._number += 1
+        self._items = {**items, **self._items}
+        return tuple(chunk for item in items.values() for chunk in item)
 
     def clear(self) -> None:
         self._items.clear()

@@ -42,7 +42,8 @@ class _Names:
     """Ids that are the page's own. Some agents count their messages and calls anew in each turn; here the second
     `call_1` of a conversation is `call_1~2`."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
         self._now: dict[str, str] = {}
         self._count: dict[str, int] = {}
         self._old: set[str] = set()
@@ -51,7 +52,7 @@ class _Names:
         """The name of something that may be new."""
         if id not in self._now or id in self._old:
             self._count[id] = number = self._count.get(id, 0) + 1
-            self._now[id] = id if number == 1 else f"{id}~{number}"
+            self._now[id] = self._prefix + (id if number == 1 else f"{id}~{number}")
             self._old.discard(id)
         return self._now[id]
 
@@ -84,17 +85,17 @@ class _Block:
 
 
 class Weaver:
-    """One conversation's. `weave` gives chunks that are ready for the page, in order."""
+    """One conversation's. `weave` gives chunks that are ready for the page, in order. Names begin with `prefix`."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, prefix: str = "") -> None:
         self._clock = clock
         self._open: dict[str, _Block] = {}
         self._done: set[str] = set()
         self._thinking: dict[str, float] = {}
         self._thought: dict[str, int] = {}
         self._held: ToolOutput | None = None
-        self._blocks = _Names()
-        self._tools = _Names()
+        self._blocks = _Names(prefix)
+        self._tools = _Names(prefix)
 
     @property
     def held(self) -> bool:
