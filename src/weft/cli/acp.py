@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
     if arguments.port is None:
         from weft.serve.acp.server import serve_stdio
 
-        anyio.run(serve_stdio, open_session, store)
+        anyio.run(serve_stdio, open_session, store, arguments.draft_v2)
         return 0
     token = find_token(arguments)
 
@@ -47,6 +47,7 @@ def main(argv: list[str]) -> int:
             token=token,
             origins=tuple(arguments.origin),
             deflate=not arguments.no_deflate,
+            draft=arguments.draft_v2,
             listening=lambda port: announce(port, token),
         )
 
@@ -66,6 +67,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--no-token", action="store_true", help="let any program of this machine connect")
     parser.add_argument("--origin", action="append", default=[], help="a web page's origin that may connect")
     parser.add_argument("--no-deflate", action="store_true", help="do not offer permessage-deflate")
+    parser.add_argument(
+        "--draft-v2", action="store_true", help="speak the draft of version 2 with those who ask for it"
+    )
     parser.add_argument("--model", help="the model of new sessions")
     parser.add_argument("--permission-mode", help="the mode of new sessions")
     parser.add_argument("--debug", action="store_true", help="log every frame to standard error")

@@ -98,5 +98,5 @@ def modules() -> Path:
     return peer_folder("acp-js") / "node_modules"
 
 
-def schema() -> Path:
-    return modules() / "@agentclientprotocol" / "sdk" / "schema" / "v1" / "schema.json"
+def schema(version: int = 1) -> Path:
+    return modules() / "@agentclientprotocol" / "sdk" / "schema" / f"v{version}" / "schema.json"

@@ -27,6 +27,7 @@ from weft.schema.content import Base64Source, Image, Text
 from weft.schema.display import DiffView, Todo
 from weft.schema.messages import ThinkingConfig
 from weft.serve.acp.agent import AcpAgent
+from weft.serve.acp.draft import DraftStream
 from weft.serve.acp.request import SessionRequest
 from weft.sessions.store import MemoryStore
 from weft.testing.connection import ScriptedConnection, called, said
@@ -173,8 +174,8 @@ class Watched:
 
 
 class Schema:
-    def __init__(self) -> None:
-        self._document = json.loads(schema().read_text())
+    def __init__(self, version: int = 1) -> None:
+        self._document = json.loads(schema(version).read_text())
         self._names: dict[tuple[str, str, bool], str] = {}
         for name, shape in self._document["$defs"].items():
             if "x-method" in shape:
@@ -189,9 +190,11 @@ class Schema:
         return [f"{name}: {error.json_path}: {error.message}" for error in found]
 
 
-def problems(sent: list[dict[str, Any]], heard: list[dict[str, Any]], handled_by: str, other: str) -> list[str]:
+def problems(
+    sent: list[dict[str, Any]], heard: list[dict[str, Any]], handled_by: str, other: str, version: int = 1
+) -> list[str]:
     """What is wrong in `sent`: requests are the other side's to handle, answers are to what was `heard`."""
-    rules = Schema()
+    rules = Schema(version)
     asked = {frame["id"]: frame["method"] for frame in heard if "method" in frame and "id" in frame}
     out: list[str] = []
     for frame in sent:
@@ -274,3 +277,63 @@ async def test_everything_that_either_side_says_is_valid(tmp_path: Path) -> None
     } <= methods
     assert problems(from_client, from_agent, "client", "agent") == []
     assert problems(from_agent, from_client, "agent", "client") == []
+
+
+async def test_the_draft_of_version_2_is_valid_and_only_for_those_who_ask(tmp_path: Path) -> None:
+    here, there = memory_pair()
+    sent: list[dict[str, Any]] = []
+    told: list[dict[str, Any]] = []
+
+    async def open_session(request: SessionRequest) -> Connection:
+        commands = (e.CommandInfo("init", "Begin", "[dir]"),)
+        info = e.SessionInfo(request.session_id, str(request.cwd), "m1", commands=commands)
+        return ScriptedConnection([everything], info=info)
+
+    async def say(id_: int, method: str, **params: object) -> None:
+        sent.append({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+        await here.send(json.dumps(sent[-1]))
+
+    async def hear() -> dict[str, Any]:
+        text = await here.receive()
+        assert text is not None
+        told.append(json.loads(text))
+        return told[-1]
+
+    async def answer(id_: int) -> dict[str, Any]:
+        while (frame := await hear()).get("id") != id_ or "method" in frame:
+            pass
+        return frame["result"]
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(AcpAgent(DraftStream(there), open_session, MemoryStore()).run)
+            forms = {"elicitation": {"form": {}, "url": {}}}
+            await say(1, "initialize", protocolVersion=2, info={"name": "c", "version": "1"}, capabilities=forms)
+            assert (await answer(1))["protocolVersion"] == 2
+            await say(2, "session/new", cwd=str(tmp_path))
+            session = (await answer(2))["sessionId"]
+            await say(3, "session/set_config_option", sessionId=session, configId="mode", type="id", value="plan")
+            assert (await answer(3))["configOptions"][0]["currentValue"] == "plan"
+            await say(4, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "go"}])
+            assert (await answer(4))["messageId"]
+            states: list[str] = []
+            while "idle" not in states:
+                frame = await hear()
+                update = frame.get("params", {}).get("update", {})
+                if update.get("sessionUpdate") == "state_update":
+                    states.append(update["state"])
+                if frame.get("method") == "session/request_permission":
+                    chosen = frame["params"]["options"][0]["optionId"]
+                    result: dict[str, Any] = {"outcome": {"outcome": "selected", "optionId": chosen}}
+                elif frame.get("method") == "elicitation/create":
+                    result = {"action": "accept", "content": {}}
+                else:
+                    continue
+                await here.send(json.dumps({"jsonrpc": "2.0", "id": frame["id"], "result": result}))
+            await here.close()
+    assert states == ["running", "requires_action", "running", "requires_action", "running", "idle"]
+    assert update["stopReason"] == "end_turn"
+    kinds = {frame["params"]["update"]["sessionUpdate"] for frame in told if frame.get("method") == "session/update"}
+    assert {"agent_message_chunk", "tool_call_update", "plan_update", "user_message", "usage_update"} <= kinds
+    assert problems(told, sent, "agent", "client", version=2) == []
+    assert problems(sent, told, "client", "agent", version=2) == []

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import anyio
 
 from weft.serve.acp.agent import AcpAgent
+from weft.serve.acp.draft import DraftStream
 from weft.serve.acp.request import OpenSession
 from weft.sessions.port import SessionStore
 from weft.transports.messages import MessageStream
@@ -47,9 +48,10 @@ class PacedSocket:
         await self._socket.close()
 
 
-async def serve_stdio(open_session: OpenSession, store: SessionStore) -> None:
-    """Until standard input is closed."""
-    await serve_stream(stdio_stream(), open_session, store)
+async def serve_stdio(open_session: OpenSession, store: SessionStore, draft: bool = False) -> None:
+    """Until standard input is closed. `draft` lets clients have the draft of version 2."""
+    stream = stdio_stream()
+    await serve_stream(DraftStream(stream) if draft else stream, open_session, store)
 
 
 async def serve_stream(stream: MessageStream, open_session: OpenSession, store: SessionStore) -> None:
@@ -64,13 +66,15 @@ async def serve_websocket(
     token: str | None,
     origins: tuple[str, ...] = (),
     deflate: bool = True,
+    draft: bool = False,
     listening: Callable[[int], None] | None = None,
 ) -> None:
     """Until it is cancelled. `listening` is told the port."""
 
     async def handle(socket: WebSocketStream) -> None:
         stream = PacedSocket(socket)
-        agent = AcpAgent(stream, open_session, store, greets=True, on_dialect=lambda: _pace(stream))
+        spoken = DraftStream(stream) if draft else stream
+        agent = AcpAgent(spoken, open_session, store, greets=True, on_dialect=lambda: _pace(stream))
         await agent.run()
 
     access = Access(token=token, origins=origins, paths=(PATH, PATH + "/"))
