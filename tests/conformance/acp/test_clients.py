@@ -68,3 +68,9 @@ async def test_the_iflow_javascript_sdk(tmp_path: Path, deflate: bool, patched: 
             ["node", DRIVERS / "drive_iflow_js.mjs", "--url", url, *(["--patch"] if patched else [])],
             IFLOW_SDK=str(modules() / IFLOW_JS),
         )
+
+
+async def test_the_official_typescript_sdk_for_the_draft_of_version_2(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+        driver = Path(__file__).parent / "drive_v2.mjs"
+        await stage.drive(["node", driver, stage.command, "--draft-v2"], ACP_SDK_DIR=str(modules()))
