@@ -28,6 +28,7 @@ from weft.mcp.catalogue import (
 )
 from weft.mcp.config import ServerConfig
 from weft.mcp.failures import flat
+from weft.mcp.loading import Loading
 from weft.mcp.names import unique
 from weft.mcp.options import HostOptions, LogLine, SampleRequest
 from weft.mcp.pins import Change
@@ -49,7 +50,7 @@ class Host:
 
     def __init__(self, configs: Iterable[ServerConfig], options: HostOptions) -> None:
         self._options = options
-        self._load = anyio.Event()
+        self._load = Loading(options.start_delay)
         self._login = anyio.Lock()
         self._servers = {config.name: Server(config, options, self._load, self._login) for config in configs}
         self._local = anyio.CapacityLimiter(options.local_batch)
@@ -60,7 +61,7 @@ class Host:
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         if self._servers:
-            self._group.start_soon(self._begin_later)
+            self._group.start_soon(self._load.run)
         for server in self._servers.values():
             self._group.start_soon(self._own, server)
         return self
@@ -75,18 +76,13 @@ class Host:
     async def _own(self, server: Server) -> None:
         await server.run(self._remote if server.config.remote else self._local)
 
-    async def _begin_later(self) -> None:
-        with anyio.move_on_after(self._options.start_delay):
-            await self._load.wait()
-        self._load.set()
-
     def begin(self) -> None:
-        """The first request is out: connect now."""
-        self._load.set()
+        """The first request is being made: servers may connect once it has left."""
+        self._load.begin()
 
     async def settle(self, limit: float) -> None:
         """Waits until every server has connected or failed once, at most `limit` seconds."""
-        self._load.set()
+        self._load.hurry()
         with anyio.move_on_after(limit):
             for server in self._servers.values():
                 await server.settled()
@@ -97,8 +93,10 @@ class Host:
             self.remove(config.name)
             server = self._servers[config.name] = Server(config, self._options, self._load, self._login)
             if self._group is not None:
+                if len(self._servers) == 1:
+                    self._group.start_soon(self._load.run)
                 self._group.start_soon(self._own, server)
-        self._load.set()
+        self._load.hurry()
         await anyio.lowlevel.checkpoint()
 
     def remove(self, name: str) -> None:
@@ -336,7 +334,7 @@ class Host:
                 raise WeftError(f"{name} was not approved", hint=f"weft mcp approve {name}")
             return
         server.enable()
-        self._load.set()
+        self._load.hurry()
 
     async def disable(self, name: str) -> None:
         self.server(name).disable()
@@ -348,7 +346,7 @@ class Host:
             await self.enable(name)
         else:
             server.reconnect()
-        self._load.set()
+        self._load.hurry()
 
     def approve_change(self, change: Change) -> None:
         """The person has seen the difference and takes it."""
@@ -377,7 +375,7 @@ class Host:
         server.interactive_login = True
         try:
             server.reconnect()
-            self._load.set()
+            self._load.hurry()
             await anyio.lowlevel.checkpoint()
             while server.state in ("disconnected", "connecting", "initializing", "closing"):
                 await server.next_move()

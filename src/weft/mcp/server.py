@@ -22,6 +22,7 @@ from weft.mcp.clock import Clock
 from weft.mcp.config import ServerConfig
 from weft.mcp.failures import NeedsLogin, flat
 from weft.mcp.launch import redactor
+from weft.mcp.loading import Loading
 from weft.mcp.options import ChangeKind, HostOptions, LogLine
 from weft.mcp.pins import Change, Pins
 from weft.mcp.trust import Approvals, describe
@@ -42,7 +43,7 @@ KEPT_LINES = 500
 
 
 class Server:
-    def __init__(self, config: ServerConfig, options: HostOptions, load: anyio.Event, login: anyio.Lock) -> None:
+    def __init__(self, config: ServerConfig, options: HostOptions, load: Loading, login: anyio.Lock) -> None:
         self.config = config
         self.options = options
         self.pins = Pins(options.home, config)
@@ -167,7 +168,7 @@ class Server:
                     return self.link
                 if self.state in ("failed", "disabled", "needs_auth"):
                     break
-                self._load.set()
+                self._load.hurry()
                 await self._moved.wait()
         reason = self.error or self.state.replace("_", " ")
         raise TransportError(f"the MCP server {self.config.name!r} is not connected: {reason}")
@@ -175,7 +176,7 @@ class Server:
     # --- the owner task
 
     async def run(self, slots: anyio.CapacityLimiter) -> None:
-        await self._load.wait()
+        await self._load.done.wait()
         if self.config.standing in ("pending", "changed") and self.options.ask_approval:
             await self.ask_approval()
         failures = 0

@@ -12,6 +12,9 @@ from typing import Any
 import anyio
 
 from tests.integration.mcp.conftest import OpenHost, hostile
+from weft.schema.content import Json
+from weft.testing.fake_anthropic import FakeAnthropic
+from weft.transports.process import spawn
 
 RUN = """
 import json, sys, time
@@ -64,11 +67,41 @@ def test_without_a_server_nothing_of_the_package_and_little_of_ours_is_loaded(tm
     assert set(loaded) <= small | {"weft.mcp.trust", "weft.mcp.visible"}
 
 
-def test_with_ten_servers_one_hanging_and_one_dying_the_first_request_is_not_late(tmp_path: Path):
+async def first_request(folder: Path, servers: dict[str, Any]) -> float:
+    """Seconds from the start of `weft -p` to its first request, on a model server that listens for real."""
+    came: list[float] = []
+
+    def cue(body: Json) -> str:
+        came.append(anyio.current_time())
+        return "hello"
+
+    async with FakeAnthropic(cue) as model:
+        began = anyio.current_time()
+        child = await spawn(
+            [sys.executable, "-m", "weft", "-p", "hi", "--mcp-config", json.dumps({"mcpServers": servers})],
+            cwd=folder,
+            env={**os.environ, **model.env()},
+        )
+        try:
+            with anyio.fail_after(30):
+                while not came:
+                    await anyio.sleep(0.005)
+        finally:
+            await child.kill(0.0)
+            child.close()
+    return came[0] - began
+
+
+async def test_with_ten_servers_one_hanging_and_one_dying_the_first_request_is_not_late(tmp_path: Path):
     servers = {f"s{n}": entry(tools=["echo"]) for n in range(8)}
     servers |= {"hangs": entry(at_start="hang"), "dies": entry(at_start="die")}
-    none = min(run(tmp_path, {})["first"] for _ in range(2))
-    ten = min(run(tmp_path, servers)["first"] for _ in range(2))
+    none = ten = 60.0
+    # The machine may be busy with other things: the best of each is what the program costs.
+    for _ in range(6):
+        none = min(none, await first_request(tmp_path, {}))
+        ten = min(ten, await first_request(tmp_path, servers))
+        if ten - none < 0.05:
+            return
     assert ten - none < 0.05, (none, ten)
 
 
