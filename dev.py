@@ -66,7 +66,8 @@ def main(argv: list[str]) -> int:
     if what == "setup":
         return 0
     if what == "test":
-        command = [str(BIN / "python"), "-m", "pytest", *rest]
+        workers = [] if any(word.startswith("-n") for word in rest) else ["-n", str(min(os.cpu_count() or 1, 4))]
+        command = [str(BIN / "python"), "-m", "pytest", *workers, *rest]
     elif what == "weft":
         command = [str(BIN / "python"), "-m", "weft", *rest]
     elif what == "run":

@@ -63,7 +63,7 @@ class AcpConnection:
         self._attached: set[str] = set()
         self._turn: anyio.CancelScope | None = None
         self._cancelled = False
-        self._replayed: list[e.AgentEvent] | None = None
+        self._replayed: list[e.AgentEvent] | None = []  # What comes before `SessionStarted` waits for it.
         self.agent = s.Initialized(protocol_version=0)
         self.session_id = ""
 
