@@ -16,7 +16,9 @@ from weft.serve.acp.voice import to_preview
 
 Ask: TypeAlias = e.PermissionAsked | e.QuestionAsked | e.PlanProposed | e.InputRequested
 
-ALLOW, ALWAYS, REJECT = "proceed_once", "proceed_always", "cancel"
+ALLOW, SESSION, ALWAYS, REJECT = "proceed_once", "proceed_session", "proceed_always", "cancel"
+_KEPT = {SESSION: ("session",), ALWAYS: ("local", "project", "user")}
+"""Where the rules of an option are kept: the first of these that was suggested."""
 
 
 class Answered(msgspec.Struct):
@@ -25,9 +27,10 @@ class Answered(msgspec.Struct):
 
 def permission(event: e.PermissionAsked, session_id: str, *, dialect: bool) -> s.PermissionRequest:
     options = [s.PermissionOption(option_id=ALLOW, name="Allow once", kind="allow_once")]
-    if event.suggestions:
-        rules = ", ".join(rule.rule for rule in event.suggestions)
-        options.append(s.PermissionOption(option_id=ALWAYS, name=f"Always allow {rules}", kind="allow_always"))
+    for id_, words in ((SESSION, "Allow {} for this session"), (ALWAYS, "Always allow {} in this project")):
+        if rules := rules_of(event, id_):
+            name = words.format(", ".join(rule.rule for rule in rules))
+            options.append(s.PermissionOption(option_id=id_, name=name, kind="allow_always"))
     options.append(s.PermissionOption(option_id=REJECT, name="Reject", kind="reject_once"))
     content = to_preview(event.preview)
     words = [view.text for view in event.preview if isinstance(view, TextView)]
@@ -48,11 +51,19 @@ def permission(event: e.PermissionAsked, session_id: str, *, dialect: bool) -> s
     return s.PermissionRequest(session_id=session_id, tool_call=call, options=tuple(options))
 
 
+def rules_of(event: e.PermissionAsked, option: str) -> tuple[e.RuleSuggestion, ...]:
+    """The suggested rules, for one place to keep them in."""
+    for place in _KEPT.get(option, ()):
+        if found := tuple(rule for rule in event.suggestions if rule.destination == place):
+            return found
+    return ()
+
+
 def permission_answer(event: e.PermissionAsked, raw: msgspec.Raw) -> c.PermissionAnswered:
-    """Anything but one of our two allowing options is a refusal."""
+    """Anything but one of our allowing options is a refusal."""
     chosen = chosen_option(raw)
-    if chosen == ALWAYS:
-        return c.PermissionAnswered(event.request_id, "allow", rules=event.suggestions)
+    if chosen in (SESSION, ALWAYS):
+        return c.PermissionAnswered(event.request_id, "allow", rules=rules_of(event, chosen))
     if chosen == ALLOW:
         return c.PermissionAnswered(event.request_id, "allow")
     return c.PermissionAnswered(event.request_id, "deny", message="The user refused this call.")
