@@ -3,6 +3,7 @@
 `open_servers` reads small files only; where nothing is configured it returns None and nothing of MCP is imported.
 """
 
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -11,6 +12,7 @@ from weft.agent.asks import Asks
 from weft.agent.options import SessionOptions
 from weft.agent.state import State
 from weft.errors import ToolError, UsageError, WeftError
+from weft.mcp.visible import visible
 from weft.permissions.port import Gate
 from weft.schema.commands import ServerCommand
 from weft.schema.content import Content, Json, Text
@@ -140,6 +142,7 @@ class Servers:
                 ask_input=self._ask if can_ask else None,
                 sample=self._sample if can_ask else None,
                 on_change=self._changed,
+                on_resource=self._resource_changed,
                 ask_approval=can_ask,
                 apps=apps or options.client == "web",
                 start_delay=0.5,
@@ -275,7 +278,15 @@ class Servers:
         known = {info.name for info in self.host.servers()}
         if server not in known:
             return None
-        return tuple(block for part in await self.host.read(server, uri) for block in resource_blocks(part))
+        parts = await self.host.read(server, uri)
+        # From now on the person is told when it changes; a server that does not tell is none the worse for it.
+        with contextlib.suppress(ToolError):
+            await self.host.subscribe(server, uri)
+        return tuple(block for part in parts for block in resource_blocks(part))
+
+    def _resource_changed(self, server: str, uri: str) -> None:
+        text = f"The resource {visible(uri)} of the MCP server {server!r} has changed since it was attached."
+        self._emit(Notice(text=text, tag="mcp_resource"))
 
     # --- asking
 

@@ -3,7 +3,7 @@
 `wrong` names what it does wrong: nopkce, ssrf (metadata at `other`), badres (another resource), javascript (such an
 authorization endpoint), issuer (metadata names another issuer), iss (the redirect does), state, scopes (it always
 wants one more), redirect (the endpoint redirects to `other`), expired (the first token ends at once), error (the
-login fails).
+login fails), elsewhere (its metadata is at /custom/metadata alone).
 """
 
 import json
@@ -83,7 +83,7 @@ class FakeOAuth:
         if path.startswith("/.well-known/oauth-protected-resource"):
             resource = "http://127.0.0.1:1/other" if "badres" in self.wrong else self.url
             return 200, {"resource": resource, "authorization_servers": [self.base]}, {}
-        if path.startswith("/.well-known/"):
+        if path == "/custom/metadata" or (path.startswith("/.well-known/") and "elsewhere" not in self.wrong):
             return 200, self._metadata(), {}
         if path == "/register":
             given = json.loads(body)

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.mcp.conftest import OpenHost, Person
 from weft.errors import ToolError, TransportError
 from weft.mcp.asking import web_address
-from weft.mcp.config import ServerConfig
+from weft.mcp.config import OAuthSettings, ServerConfig
 from weft.mcp.host import Host
 from weft.mcp.options import InputAnswer
 from weft.schema.content import Json
@@ -280,3 +280,17 @@ async def test_without_its_origin_a_refresh_token_goes_nowhere(open_host: OpenHo
                 await host.settle(10)
             assert host.servers()[0].state == "needs_auth"
         assert not any("refresh_token=" in body for _, _, _, body in server.requests)
+
+
+async def test_metadata_at_a_configured_address_replaces_discovery(open_host: OpenHost):
+    async with FakeOAuth("elsewhere") as server:
+        config = remote(server, oauth=OAuthSettings(metadata_url=f"{server.base}/custom/metadata"))
+        async with open_host(config, ask_input=Browser()) as host:
+            await login(host)
+        assert server.paths().count("/custom/metadata") >= 1
+        assert not any("oauth-authorization-server" in path for path in server.paths())
+    async with FakeOAuth("elsewhere") as server:
+        config = remote(server, oauth=OAuthSettings(metadata_url=f"{server.base}/nothing"))
+        async with open_host(config, ask_input=Browser(), reconnects=0) as host:
+            with pytest.raises(ToolError, match="no metadata"):
+                await login(host)
