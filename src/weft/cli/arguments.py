@@ -72,6 +72,7 @@ def make_parser() -> Parser:
         help="log to standard error, with tracebacks",
     )
     add("--verbose", action="store_true", default=None, help="all messages, not only the result")
+    add("--screen-reader", action="store_true", help="plain lines that are never repainted (or WEFT_SCREEN_READER=1)")
     _add_output(parser)
     _add_conversation(parser)
     _add_model(parser)
@@ -186,6 +187,7 @@ class Arguments(argparse.Namespace):
     version: bool
     debug: str | None
     verbose: bool | None
+    screen_reader: bool
     print: bool
     output_format: str
     input_format: str

@@ -80,9 +80,9 @@ def make_host(arguments: argparse.Namespace) -> "WebHost":
     from weft.errors import UsageError
     from weft.paths import claude_home, weft_home
     from weft.sessions.store import FileStore
+    from weft.surfaces.files import Folders
     from weft.surfaces.web.agents import KnownAgents
     from weft.surfaces.web.app import WebHost
-    from weft.surfaces.web.files import Folders
     from weft.surfaces.web.hub import Hub
     from weft.surfaces.web.panels import HostPanels
     from weft.surfaces.web.shelf import SessionShelf

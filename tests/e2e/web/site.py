@@ -10,8 +10,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from tests.peers import peer_bin, peer_folder
 from weft.schema.events import CommandInfo, ModelInfo, ServerInfo, SessionInfo
+from weft.surfaces.files import Folders
 from weft.surfaces.web.app import WebHost
-from weft.surfaces.web.files import Folders
 from weft.surfaces.web.hub import Hub
 from weft.surfaces.web.ports import Opening
 from weft.testing.connection import ScriptedConnection, Turn

@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import websockets
 
+from weft.surfaces.files import Folders
 from weft.surfaces.web.app import WebHost
-from weft.surfaces.web.files import Folders
 from weft.surfaces.web.hub import Hub
 from weft.surfaces.web.ports import Opening
 from weft.testing.connection import ScriptedConnection, Turn

@@ -10,8 +10,8 @@ from tests.integration.web.hosting import Talk, served
 from weft.errors import TransportError
 from weft.schema.content import ToolUse
 from weft.schema.events import PermissionAsked
+from weft.surfaces.files import Folders
 from weft.surfaces.web.app import WebHost
-from weft.surfaces.web.files import Folders
 from weft.surfaces.web.hub import Hub
 from weft.testing.connection import ScriptedConnection
 from weft.transports.asgi import LoopbackServer

@@ -10,8 +10,8 @@ from anyio import to_thread
 
 from weft import __version__
 from weft.errors import SessionError
+from weft.surfaces.files import Folders
 from weft.surfaces.web.conversation import Conversation, Viewer
-from weft.surfaces.web.files import Folders
 from weft.surfaces.web.frames import (
     AgentState,
     ConversationClosed,

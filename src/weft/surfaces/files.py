@@ -1,6 +1,6 @@
-"""Files of the workspace, and of nowhere else: listing, searching, reading for the page.
+"""Files of the workspace, and of nowhere else: listing, searching, reading for a surface.
 
-A path from a page is resolved, symlinks and all, and must lie in one of the folders.
+A path from a person is resolved, symlinks and all, and must lie in one of the folders.
 """
 
 import os
@@ -16,7 +16,7 @@ SKIPPED: Final = frozenset(
 )
 MOST_FILES: Final = 50_000
 MOST_BYTES: Final = 512_000
-"""Bytes of one file that a page is given."""
+"""Bytes of one file that a surface is given."""
 FRESH: Final = 5.0
 """Seconds that a listing is used again."""
 

@@ -1,0 +1,1 @@
+"""What an agent asks a person, as panels above the composer: answered by one key, or by arrows and Enter."""

@@ -1,0 +1,267 @@
+"""The conversation on the screen. Lines are painted once and kept; only what is visible is ever handed on.
+
+After a change of width the old lines stay until new ones are painted, a slice at a time from the end, so that typing
+never waits for a long conversation.
+"""
+
+from bisect import bisect_right
+from time import perf_counter
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Offset, Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from weft.surfaces.terminal.entries import Entry, ReplyEntry, ToolEntry
+from weft.surfaces.terminal.model import Model
+from weft.surfaces.terminal.paint.entry import Painted
+from weft.surfaces.terminal.paint.palette import Palette, palette
+
+SLICE = 0.006
+"""Seconds of painting at a time, when there is a lot of it."""
+
+
+class Transcript(ScrollView, can_focus=True):
+    """Shows a model. `update` is called after events; it takes what was touched."""
+
+    DEFAULT_CSS = "Transcript { height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "step(-1)", show=False),
+        Binding("down,j", "step(1)", show=False),
+        Binding("enter,space", "fold", show=False),
+        Binding("c,y", "copy", show=False),
+        Binding("home,g", "scroll_home", show=False),
+        Binding("end,G", "follow", show=False),
+        Binding("escape,i,q", "leave", show=False),
+    ]
+
+    class Left(Message):
+        """The person goes back to the composer."""
+
+    class Copied(Message):
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self, model: Model, look: Palette | None = None, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.model = model
+        self.look = look or palette("dark")
+        self.following = True
+        self.chosen: int | None = None
+        self._rows: list[Painted] = []
+        self._starts: list[int] = [0]
+        self._places: dict[int, int] = {}
+        self._generation = model.generation
+        self._stale = 0
+        """Entries before this place are painted for another width or palette."""
+
+    # --- lines ------------------------------------------------------------------------------------------------
+
+    @property
+    def _cwd(self) -> str:
+        return self.model.info.cwd if self.model.info is not None else ""
+
+    @property
+    def _width(self) -> int:
+        return max(20, self.scrollable_content_region.width - 1)
+
+    @property
+    def total(self) -> int:
+        return self._starts[-1]
+
+    def update(self) -> None:
+        """Takes the model's changes to the screen."""
+        if not self.size.width:
+            return
+        if self._generation != self.model.generation:
+            self._rebuild()
+        changed: int | None = None
+        for place in range(len(self._rows), len(self.model.entries)):
+            self._append(self.model.entries[place])
+            changed = place if changed is None else changed
+        for key in self.model.touched:
+            place = self._places.get(key)
+            if place is not None and place >= self._stale:
+                self._rows[place].refresh(self._width, self.look, self._cwd)
+                changed = place if changed is None else min(changed, place)
+        self.model.touched.clear()
+        if changed is not None:
+            self._resized_from(changed)
+
+    def _append(self, entry: Entry) -> None:
+        self._places[id(entry)] = len(self._rows)
+        painted = Painted(entry, self._rows[-1].entry if self._rows else None)
+        self._rows.append(painted)
+        painted.refresh(self._width, self.look, self._cwd)
+        self._starts.append(self._starts[-1] + len(painted.lines))
+
+    def _rebuild(self) -> None:
+        kept = {id(row.entry): row for row in self._rows}
+        self._generation = self.model.generation
+        self._rows = [kept[id(entry)] for entry in self.model.entries if id(entry) in kept]
+        self._places = {id(row.entry): place for place, row in enumerate(self._rows)}
+        self._stale, self.chosen = 0, None
+        self._resized_from(0)
+
+    def _resized_from(self, place: int) -> None:
+        """Lines from this entry on are others now."""
+        first = self._starts[place]
+        start = first
+        del self._starts[place + 1 :]
+        for row in self._rows[place:]:
+            start += len(row.lines)
+            self._starts.append(start)
+        self._show(first)
+
+    def _show(self, first: int) -> None:
+        self.virtual_size = Size(self._width, self.total)
+        if self.following and self.max_scroll_y != self.scroll_target_y:
+            self.scroll_end(animate=False, immediate=True, force=True, x_axis=False)
+        top = first - self.scroll_offset.y
+        height = self.size.height
+        if top < height:
+            top = max(0, top)
+            self.refresh(Region(0, top, self.size.width, height - top))
+
+    def repaint_all(self, look: Palette | None = None) -> None:
+        """Another width or palette: every entry is painted again, the last ones first."""
+        if look is not None:
+            self.look = look
+        self._stale = len(self._rows)
+        if self._stale:
+            self._paint_slice()
+
+    def _paint_slice(self) -> None:
+        until = perf_counter() + SLICE
+        lowest = len(self._rows)
+        while self._stale and perf_counter() < until:
+            self._stale -= 1
+            lowest = self._stale
+            self._rows[lowest].refresh(self._width, self.look, self._cwd)
+        if lowest < len(self._rows):
+            self._resized_from(lowest)
+        if self._stale:
+            self.set_timer(0.01, self._paint_slice)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.update()
+        self.repaint_all()
+        if self.following:
+            self.scroll_end(animate=False, immediate=True, force=True, x_axis=False)
+
+    def render_line(self, y: int) -> Strip:
+        at = y + self.scroll_offset.y
+        width = self.size.width
+        base = self.rich_style
+        if not 0 <= at < self.total:
+            return Strip.blank(width, base)
+        place = bisect_right(self._starts, at) - 1
+        line = self._rows[place].lines[at - self._starts[place]]
+        mark = "▌" if place == self.chosen and self.has_focus and (line or at > self._starts[place]) else " "
+        strip = Strip([Segment(mark, self.look.accent), *line]).apply_style(base)
+        strip = self._with_selection(strip, at)
+        return strip.crop_extend(0, width, base).apply_offsets(0, at)
+
+    def _with_selection(self, strip: Strip, at: int) -> Strip:
+        selection = self.text_selection
+        span = selection.get_span(at) if selection is not None else None
+        if span is None:
+            return strip
+        start, end = span
+        end = strip.cell_length if end == -1 else min(end, strip.cell_length)
+        if start >= end:
+            return strip
+        style = Style(reverse=True)
+        middle = Strip([Segment(s.text, (s.style or Style.null()) + style) for s in strip.crop(start, end)])
+        return Strip.join([strip.crop(0, start), middle, strip.crop(end)])
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        lines = ("".join(s.text for s in line) for row in self._rows for line in row.lines)
+        return selection.extract("\n".join(f" {line}".rstrip() for line in lines)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
+
+    # --- keys and clicks --------------------------------------------------------------------------------------
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.following = new_value >= self.max_scroll_y - 0.5
+
+    def action_follow(self) -> None:
+        self.following = True
+        self.scroll_end(animate=False, immediate=True, force=True)
+
+    def action_leave(self) -> None:
+        self.chosen = None
+        self.action_follow()
+        self.post_message(self.Left())
+
+    def action_step(self, by: int) -> None:
+        if not self._rows:
+            return
+        last = len(self._rows) - 1
+        self.chosen = last if self.chosen is None else min(last, max(0, self.chosen + by))
+        start, end = self._starts[self.chosen], self._starts[self.chosen + 1]
+        top, height = self.scroll_offset.y, self.size.height
+        if start < top or end - start > height:
+            self.scroll_to(y=start, animate=False, immediate=True, force=True)
+        elif end > top + height:
+            self.scroll_to(y=end - height, animate=False, immediate=True, force=True)
+        self.refresh()
+
+    def action_fold(self) -> None:
+        if self.chosen is not None:
+            self._toggle(self.chosen)
+
+    def action_copy(self) -> None:
+        if self.chosen is not None:
+            self.post_message(self.Copied(text_of_entry(self._rows[self.chosen].entry)))
+
+    def _toggle(self, place: int) -> None:
+        row = self._rows[place]
+        row.entry.open = not row.entry.open
+        was_following = self.following
+        row.refresh(self._width, self.look, self._cwd)
+        self.following = was_following and place == len(self._rows) - 1
+        self._resized_from(place)
+
+    def toggle_latest(self, kind: type[Entry]) -> None:
+        """Opens or folds the last entry of a kind."""
+        for place in range(len(self._rows) - 1, -1, -1):
+            if isinstance(self._rows[place].entry, kind):
+                self._toggle(place)
+                return
+
+    def toggle_all(self) -> None:
+        """Opens everything that can be opened, or folds it all again."""
+        foldable = [row.entry for row in self._rows if not isinstance(row.entry, ReplyEntry)]
+        opened = any(not entry.open for entry in foldable)
+        for entry in foldable:
+            entry.open = opened
+        self.repaint_all()
+
+    def on_click(self, event: events.Click) -> None:
+        offset: Offset = event.get_content_offset_capture(self)
+        at = offset.y + self.scroll_offset.y
+        if 0 <= at < self.total and not self.screen.selections:
+            place = bisect_right(self._starts, at) - 1
+            if not isinstance(self._rows[place].entry, ReplyEntry):
+                self.chosen = place
+                self._toggle(place)
+
+
+def text_of_entry(entry: Entry) -> str:
+    """What a person wants on the clipboard: the source, not the painted lines."""
+    if isinstance(entry, ReplyEntry):
+        return entry.pieces.text()
+    if isinstance(entry, ToolEntry):
+        return entry.result or "".join(entry.output)
+    return entry.text

@@ -1,0 +1,3 @@
+"""Chinese words of the terminal."""
+
+WORDS: dict[str, str] = {}
