@@ -19,6 +19,9 @@ from weft.surfaces.terminal.paint.palette import Palette
 from weft.surfaces.terminal.words import t
 
 
+KEYS = {"escape": "esc", "space": "spc"}
+
+
 class Choice(msgspec.Struct, frozen=True):
     """`key` answers at once. `detail` is faint text behind the label."""
 
@@ -119,14 +122,19 @@ class Panel(Vertical, can_focus=True):
 
     def _choice_lines(self, width: int) -> list[Line]:
         out: list[Line] = [[]]
+        strong = self.look.strong
+        room = max((len(KEYS.get(choice.key, choice.key)) for choice in self.choices()), default=1)
         for number, choice in enumerate(self.choices()):
             here = number == self.at
             style = self.look.accent if here else self.look.text
-            first = [Segment("▸ " if here else "  ", style), Segment(f"{choice.key} ", self.look.strong)]
+            first = [
+                Segment("▸ " if here else "  ", style),
+                Segment(KEYS.get(choice.key, choice.key).ljust(room), strong),
+            ]
             spans = [(f" {choice.label}", style)]
             if choice.detail:
                 spans.append((f"  {choice.detail}", self.look.dim))
-            out += wrap(spans, width, first=first, rest=[Segment("     ")])
+            out += wrap(spans, width, first=first, rest=[Segment(" " * (room + 3))])
         return out
 
     # --- keys -------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """May this tool run? The exact rule that "always" would write stands beside it, with the file it goes to."""
 
-from typing import Literal, get_args
-
 from rich.segment import Segment
 
 from weft.schema.commands import PermissionAnswered
@@ -16,7 +14,6 @@ from weft.surfaces.terminal.paint.palette import Palette
 from weft.surfaces.terminal.paint.tools import argument_lines, paint_display, title_of
 from weft.surfaces.terminal.words import t
 
-Destination = Literal["session", "local", "project", "user"]
 WHERE: dict[str, str] = {
     "session": "for this session",
     "local": ".claude/settings.local.json",
@@ -39,7 +36,8 @@ class PermissionPanel(Panel):
         super().__init__(ask.request_id, look)
         self.ask = ask
         self._cwd = cwd
-        self._destination: Destination | None = None
+        self._places = list(dict.fromkeys(rule.destination for rule in ask.suggestions))
+        self._place = 0
         self._hunk: int | None = None
         self._refused: set[int] = set()
         self._can_choose = can_choose(ask.use.name, ask.use.input, ask.preview)
@@ -74,6 +72,7 @@ class PermissionPanel(Panel):
         found = [Choice("yes", "y", t("Yes"))]
         if self.ask.suggestions:
             found.append(Choice("always", "a", t("Yes, and always:"), self._rule_text()))
+        if len(self._places) > 1:
             found.append(Choice("where", "tab", t("Keep that rule somewhere else")))
         if self._can_choose:
             found.append(Choice("hunks", "h", t("Choose change by change")))
@@ -83,10 +82,9 @@ class PermissionPanel(Panel):
         return found
 
     def _rules(self) -> tuple[RuleSuggestion, ...]:
-        return tuple(
-            RuleSuggestion(rule.rule, self._destination or rule.destination, rule.behavior)
-            for rule in self.ask.suggestions
-        )
+        """Those that the chosen place would keep: each place is offered rules in its own spelling."""
+        where = self._places[self._place % len(self._places)]
+        return tuple(rule for rule in self.ask.suggestions if rule.destination == where)
 
     def _rule_text(self) -> str:
         rules = self._rules()
@@ -99,9 +97,7 @@ class PermissionPanel(Panel):
             case "always":
                 self.answer(PermissionAnswered(self.request_id, "allow", rules=self._rules()))
             case "where":
-                order = get_args(Destination)
-                now = self._rules()[0].destination
-                self._destination = order[(order.index(now) + 1) % len(order)]
+                self._place += 1
                 self.show()
             case "no":
                 self.answer(PermissionAnswered(self.request_id, "deny"))

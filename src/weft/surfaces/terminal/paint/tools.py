@@ -108,9 +108,6 @@ def _folded(entry: ToolEntry, width: int, palette: Palette) -> list[Line]:
         for view in diffs:
             out += paint_diff(view, width, palette, most=FOLDED_DIFF)
         return out
-    todos = next((view for view in entry.display if isinstance(view, TodosView)), None)
-    if todos is not None:
-        return paint_display(todos, width, palette)
     if any(isinstance(view, ExitView) for view in entry.display) or entry.kind == "execute":
         shown = _some(entry.result, 1000)
         return [
