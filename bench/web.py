@@ -24,8 +24,8 @@ from weft.schema.content import Text, ToolResult, ToolUse  # noqa: E402
 from weft.schema.events import MessageDone, PromptAdded, Streamed, ToolCalled, ToolEnded  # noqa: E402
 from weft.schema.messages import Reply  # noqa: E402
 from weft.schema.stream import BlockDelta, BlockStart, TextDelta  # noqa: E402
+from weft.surfaces.files import Folders  # noqa: E402
 from weft.surfaces.web.app import WebHost  # noqa: E402
-from weft.surfaces.web.files import Folders  # noqa: E402
 from weft.surfaces.web.frames import Row  # noqa: E402
 from weft.surfaces.web.hub import Hub  # noqa: E402
 from weft.testing.connection import ScriptedConnection, Stage, said  # noqa: E402

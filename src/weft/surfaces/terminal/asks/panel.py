@@ -18,7 +18,6 @@ from weft.surfaces.terminal.paint.lines import Line, wrap
 from weft.surfaces.terminal.paint.palette import Palette
 from weft.surfaces.terminal.words import t
 
-
 KEYS = {"escape": "esc", "space": "spc"}
 
 
