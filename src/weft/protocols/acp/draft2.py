@@ -36,15 +36,15 @@ class Draft2:
         if not self.active:
             return [frame], []
         if method is None:
-            session = self._waiting.pop(frame.get("id"), None)
+            session = self._waiting.pop(_id(frame), None)
             return [frame], [_state(session, "running")] if session else []
         if method == "session/prompt" and "id" in frame:
             return self._prompt(frame, params)
-        method = _RENAMED.get(method, method)
+        method = _RENAMED.get(str(method), str(method))
         if method == "session/resume" and params.get("replayFrom"):
             method = "session/load"
         if "id" in frame:
-            self._asked[frame["id"]] = method
+            self._asked[_id(frame)] = method
         return [{**frame, "method": method, "params": self._params(method, params)}], []
 
     def _params(self, method: str, params: Frame) -> Frame:
@@ -86,13 +86,13 @@ class Draft2:
             return [] if update is None else [_update(str(params.get("sessionId", "")), update)]
         if method == "session/request_permission":
             session = str(params.get("sessionId", ""))
-            self._waiting[frame.get("id")] = session
+            self._waiting[_id(frame)] = session
             return [_state(session, "requires_action"), {**frame, "params": _permission(params)}]
         if method is not None:
             return [frame]
         if isinstance(frame.get("id"), str) and frame["id"] in self._prompts:
             return [_ended(self._prompts.pop(frame["id"]), frame)]
-        asked = self._asked.pop(frame.get("id"), "")
+        asked = self._asked.pop(_id(frame), "")
         if "result" not in frame:
             return [frame]
         return [{**frame, "result": self._result(asked, frame["result"])}]
@@ -154,6 +154,12 @@ def _list(value: Any) -> list[Any]:
 
 def _number(value: Any) -> int:
     return value if isinstance(value, int) else 0
+
+
+def _id(frame: Frame) -> int | str | None:
+    """The id of a frame, where it is one."""
+    held = frame.get("id")
+    return held if isinstance(held, int | str) else None
 
 
 def _update(session: str, update: Frame) -> Frame:
