@@ -12,6 +12,7 @@ import msgspec
 from weft.errors import TransportError, WorkspaceError
 from weft.protocols.acp import session as s
 from weft.protocols.acp.frames import RpcError
+from weft.workspace.local import LocalWorkspace
 from weft.workspace.port import FileStat, Process, RunSpec, Workspace
 
 Call: TypeAlias = Callable[[str, object], Awaitable[msgspec.Raw]]
@@ -22,11 +23,11 @@ OUTPUT_LIMIT = 2**20
 
 
 class AcpWorkspace:
-    """`call` asks the editor. A file that is not text on disk never goes through it: ACP has text only.
+    """`call` asks the editor. A file that is not text on disk never goes through it: ACP has text only. What the
+    workspace behind it refuses (`check`) or cannot read is not asked for either.
 
     `doubtful` is for clients that announce files also when they have switched them off, and answer an error as if it
     were the content: only what is on disk is read through them, and nothing is written before a read has worked.
-    `sandboxed` says that the inner workspace has a sandbox.
     """
 
     def __init__(
@@ -37,7 +38,6 @@ class AcpWorkspace:
         capabilities: s.ClientCapabilities,
         *,
         doubtful: bool = False,
-        sandboxed: bool = False,
         on_terminal: Callable[[str, str], Awaitable[None]] | None = None,
     ) -> None:
         self._inner = inner
@@ -50,7 +50,7 @@ class AcpWorkspace:
         self._proven = not doubtful
         self._ours: set[Path] = set()
         """Written to the disk behind the editor's back: read from there as well."""
-        self._sandboxed = sandboxed
+        self._local = inner if isinstance(inner, LocalWorkspace) else None
         self._on_terminal = on_terminal
 
     @property
@@ -61,6 +61,8 @@ class AcpWorkspace:
         if not self._reads or path in self._ours:
             return await self._inner.read(path)
         stat = await self._inner.stat(path)
+        if self._local is not None:
+            self._local.check(path, "read")
         if stat is None and self._doubtful:
             raise WorkspaceError(f"There is no file {path}.")
         if stat is not None and (stat.kind != "file" or await self._is_binary(path)):
@@ -79,11 +81,8 @@ class AcpWorkspace:
             raise WorkspaceError(f"The editor did not give {path}: {error}") from error
 
     async def _is_binary(self, path: Path) -> bool:
-        """By its bytes on disk. A file that cannot be read there is left to the editor to judge."""
-        try:
-            data = await self._inner.read(path)
-        except WorkspaceError:
-            return False
+        """By its bytes on disk."""
+        data = await self._inner.read(path)
         if b"\0" in data[:8192]:
             return True
         try:
@@ -101,6 +100,8 @@ class AcpWorkspace:
             await self._inner.write(path, data)
             self._ours.add(path)
             return
+        if self._local is not None:
+            self._local.check(path, "write")
         self._ours.discard(path)
         request = s.WriteFile(session_id=self._session_id, path=str(path), content=content)
         try:
@@ -129,7 +130,11 @@ class AcpWorkspace:
     async def start(self, spec: RunSpec) -> Process:
         """Shell lines run in the editor's terminals. Programs of our own tools (a search) are no business of a
         person's, and a command that must be in the sandbox cannot be: the editor's terminals have none."""
-        if not self._terminals or not spec.shell or (self._sandboxed and spec.sandbox):
+        if (
+            not self._terminals
+            or not spec.shell
+            or (spec.sandbox and self._local is not None and self._local.sandboxed)
+        ):
             return await self._inner.start(spec)
         env = [s.EnvVariable(name=name, value=value) for name, value in (spec.env or {}).items()]
         request = s.CreateTerminal(

@@ -70,6 +70,20 @@ class LocalWorkspace:
     def roots(self) -> tuple[Path, ...]:
         return self._roots
 
+    @property
+    def sandboxed(self) -> bool:
+        """Whether commands that ask for the sandbox get one."""
+        return self._sandbox is not None
+
+    def check(self, path: Path, access: Literal["read", "write"]) -> None:
+        """The last look, for those who open files in another way.
+
+        Raises:
+            WorkspaceError: the real path is refused.
+        """
+        if self._refuse and (reason := self._refuse(Path(os.path.realpath(path)), access)):
+            raise WorkspaceError(reason)
+
     def add_root(self, root: Path) -> None:
         if root not in self._roots:
             self._roots = (*self._roots, root)

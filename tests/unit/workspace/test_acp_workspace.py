@@ -1,6 +1,6 @@
 """Files and commands through an editor: a real host answers, over a pair in memory."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -24,7 +24,9 @@ ALL = s.ClientCapabilities(fs=s.FileCapabilities(read_text_file=True, write_text
 Body = Callable[[AcpWorkspace, list[TaskInfo], dict[Path, str]], Awaitable[None]]
 
 
-async def with_editor(root: Path, body: Body, *, offered: s.ClientCapabilities = ALL) -> None:
+async def with_editor(
+    root: Path, body: Body, *, offered: s.ClientCapabilities = ALL, inner: LocalWorkspace | None = None
+) -> None:
     """`buffers` are unsaved texts of the editor, which come before the disk."""
     here, there = memory_pair()
     listed: list[TaskInfo] = []
@@ -59,7 +61,7 @@ async def with_editor(root: Path, body: Body, *, offered: s.ClientCapabilities =
             agent = RpcPeer(here, on_request=no_request, on_notification=no_notification)
             tasks.start_soon(editor.run)
             tasks.start_soon(agent.run)
-            await body(AcpWorkspace(LocalWorkspace((root,)), agent.call, "s", offered), listed, buffers)
+            await body(AcpWorkspace(inner or LocalWorkspace((root,)), agent.call, "s", offered), listed, buffers)
             await terminals.close()
             tasks.cancel_scope.cancel()
         await here.close()
@@ -148,3 +150,36 @@ async def test_without_the_editors_offers_everything_goes_to_the_disk(tmp_path: 
         assert listed == []
 
     await with_editor(tmp_path, body, offered=s.ClientCapabilities())
+
+
+async def test_what_the_rules_refuse_is_not_asked_of_the_editor(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("on disk")
+    (tmp_path / "link").symlink_to(tmp_path / "secret.txt")
+
+    def refuse(path: Path, access: str) -> str | None:
+        return f"no {access}" if path.name == "secret.txt" else None
+
+    async def body(workspace: AcpWorkspace, listed: list[TaskInfo], buffers: dict[Path, str]) -> None:
+        for path in (tmp_path / "secret.txt", tmp_path / "link"):
+            buffers[path] = "unsaved"
+            with pytest.raises(WorkspaceError, match="no read"):
+                await workspace.read(path)
+            with pytest.raises(WorkspaceError, match="no write"):
+                await workspace.write(path, b"x")
+
+    await with_editor(tmp_path, body, inner=LocalWorkspace((tmp_path,), refuse=refuse))
+
+
+async def test_a_command_that_must_be_sandboxed_does_not_run_in_the_editor(tmp_path: Path) -> None:
+    def sandbox(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        return ["env", "BOXED=1", *argv], dict(env)
+
+    async def body(workspace: AcpWorkspace, listed: list[TaskInfo], buffers: dict[Path, str]) -> None:
+        for boxed in (True, False):
+            process = await workspace.start(RunSpec(shell="echo box=$BOXED", cwd=tmp_path, sandbox=boxed))
+            said = b"".join([data async for data in process.output()])
+            assert said == (b"box=1\n" if boxed else b"box=\n")
+            await process.wait()
+            assert bool(listed) is not boxed
+
+    await with_editor(tmp_path, body, inner=LocalWorkspace((tmp_path,), sandbox=sandbox))

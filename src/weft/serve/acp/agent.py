@@ -235,7 +235,7 @@ class AcpAgent:
             wrap=partial(self._wrap, session_id) if uses else None,
         )
 
-    def _wrap(self, session_id: str, inner: Workspace, sandboxed: bool = False) -> Workspace:
+    def _wrap(self, session_id: str, inner: Workspace) -> Workspace:
         async def on_terminal(terminal_id: str, command: str) -> None:
             session = self._sessions.get(session_id)
             if session is not None:
@@ -247,7 +247,6 @@ class AcpAgent:
             session_id,
             self._capabilities,
             doubtful=self.iflow,
-            sandboxed=sandboxed,
             on_terminal=on_terminal,
         )
 
