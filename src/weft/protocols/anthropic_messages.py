@@ -315,7 +315,7 @@ class MessagesDecoder:
             case _Start(message=message):
                 self._begun = True
                 usage = message.usage.usage() if message.usage is not None else Usage()
-                self._emit(MessageStart(message.id, message.model, usage), out)
+                self._emit(MessageStart(message.id, message.model, usage, self._request_id), out)
             case _Delta(delta=stop, usage=usage):
                 counted = usage.usage() if usage is not None else Usage()
                 self._emit(MessageDelta(stop.stop_reason, stop.stop_sequence, counted), out)

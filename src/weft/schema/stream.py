@@ -46,6 +46,7 @@ class MessageStart(msgspec.Struct, frozen=True, tag_field="type", tag="message_s
     id: str
     model: str
     usage: Usage = Usage()
+    request_id: str | None = None
 
 
 class BlockStart(msgspec.Struct, frozen=True, tag_field="type", tag="content_block_start"):

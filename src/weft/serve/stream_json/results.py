@@ -1,5 +1,7 @@
 """The `result` message and the fields that several messages share."""
 
+import msgspec
+
 from weft.errors import ProviderErrorKind
 from weft.schema.content import Json
 from weft.schema.events import ModelUsage, ToolEnded, TurnEnded
@@ -83,11 +85,17 @@ def result_meta(event: ToolEnded) -> Json:
     return meta
 
 
+def api_error_type(kind: ProviderErrorKind) -> str:
+    """The provider's own name of a failure, as near as it can be told."""
+    return {"authentication_failed": "authentication_error", "rate_limit": "rate_limit_error"}.get(kind, "api_error")
+
+
 class Counter:
-    """Makes `result` messages and counts them."""
+    """Makes `result` messages, counts them, and remembers what was told before."""
 
     def __init__(self) -> None:
         self._index = 0
+        self._told: dict[str, ModelUsage] = {}
 
     def result(self, event: TurnEnded) -> Json:
         failed = event.reason in ("error", "prompt_too_long")
@@ -125,11 +133,37 @@ class Counter:
             "subagent_stats": {},
             "safety_stops": 0,
             "fast_mode_state": "off",
+            "fast_mode_disabled_reason": None,
+            "model_usage_since_last_result": self._since_last(event),
         }
-        if event.first_token is not None:
-            fields["ttft_ms"] = round(event.first_token * 1000)
-        if event.error_status is not None:
+        if event.reason != "max_turns":
             fields["api_error_status"] = event.error_status
+        if event.error_kind is not None:
+            fields["api_error_type"] = api_error_type(event.error_kind)
+        if event.first_token is not None:
+            first = round(event.first_token * 1000)
+            waited = max(round((event.duration - event.api_duration) * 1000), 0)
+            fields |= {"ttft_ms": first, "ttft_stream_ms": first, "first_content_frame_ms": first}
+            fields["time_to_request_ms"] = waited
         if event.has_structured:
             fields["structured_output"] = event.structured
         return fields
+
+    def _since_last(self, event: TurnEnded) -> Json:
+        """Each model's share of this turn: the session's totals less what the result before told."""
+        found: Json = {}
+        for name, used in event.models.items():
+            before = self._told.get(name, ModelUsage())
+            usage = Usage(
+                *(
+                    now - then
+                    for now, then in zip(
+                        msgspec.structs.astuple(used.usage), msgspec.structs.astuple(before.usage), strict=True
+                    )
+                )
+            )
+            if usage != Usage():
+                share = msgspec.structs.replace(used, usage=usage, cost=used.cost - before.cost)
+                found[name] = model_fields(name, share)
+        self._told = dict(event.models)
+        return found

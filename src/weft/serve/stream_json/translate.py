@@ -4,10 +4,11 @@ The wire's shape is that of the real command as it was measured: one `assistant`
 `user` line for each tool result, `system/init` before every turn, a `result` after it.
 """
 
+import time
 from collections.abc import Callable
 from typing import assert_never
 
-from weft.schema.content import Json, Text, ToolUse
+from weft.schema.content import Json, Text, Thinking, ToolUse
 from weft.schema.events import (
     AgentEvent,
     AskWithdrawn,
@@ -38,10 +39,11 @@ from weft.schema.events import (
     UsageChanged,
 )
 from weft.schema.messages import Usage
-from weft.schema.stream import MessageStart
+from weft.schema.stream import BlockDelta, BlockStart, MessageStart, ThinkingDelta
 from weft.schema.wire import to_builtins
 from weft.serve.stream_json import results
 from weft.serve.stream_json.stream import to_stream_event
+from weft.sessions import tokens
 
 TASK_TYPES = {"shell": "local_bash", "agent": "local_agent", "mcp": "mcp_task"}
 
@@ -54,6 +56,7 @@ class Translator:
         *,
         stamp: Callable[[], str],
         now: Callable[[], str],
+        clock: Callable[[], float] = time.monotonic,
         init: Callable[[SessionInfo], Json],
         partial: bool = False,
         replay: bool = False,
@@ -72,6 +75,14 @@ class Translator:
         self._info: SessionInfo | None = None
         self._uses: dict[str, ToolUse] = {}
         self._tasks: dict[str, str] = {}
+        self._clock = clock
+        self._turn_began = 0.0
+        self._thinking_began = 0.0
+        self._thought = 0
+        self._unannounced: TurnStarted | None = None
+        self._prompt_id = ""
+        self._request_id: str | None = None
+        self._cleared = False
         self._results = results.Counter()
 
     @property
@@ -88,6 +99,14 @@ class Translator:
         return message
 
     def feed(self, event: AgentEvent) -> list[Json]:
+        """The messages of one event. `system/init` waits for the first event of its turn, because a turn may begin by
+        becoming another conversation."""
+        if self._unannounced is None or isinstance(event, SessionChanged):
+            return self._messages(event)
+        self._unannounced = None
+        return [*self._announced(), *self._messages(event)]
+
+    def _messages(self, event: AgentEvent) -> list[Json]:
         match event:
             case SessionStarted(info=info):
                 self._info = info
@@ -95,7 +114,7 @@ class Translator:
             case SessionChanged():
                 return self._changed(event)
             case TurnStarted():
-                return self._turn_started()
+                return self._turn_started(event)
             case TurnEnded():
                 return self._turn_ended(event)
             case PromptAdded():
@@ -143,25 +162,37 @@ class Translator:
         if before is not None and before.mode != event.info.mode:
             messages.append(self._message("system", "status", status=None, permissionMode=event.info.mode))
         if before is not None and before.session_id != event.info.session_id:
-            reset = self._message("conversation_reset", new_conversation_id=event.info.session_id, trigger="clear")
-            messages.append({**reset, "timestamp": self._now()})
+            self._cleared = True
+            messages.append(
+                self._message(
+                    "conversation_reset",
+                    new_conversation_id=event.info.session_id,
+                    trigger="clear",
+                    user_message_uuid=self._prompt_id,
+                    timestamp=self._now(),
+                )
+            )
+            messages.append(self._message("system", "background_tasks_changed", tasks=[]))
         elif before is not None and before.title != event.info.title:
             messages.append(self._message("system", "session_title_changed", title=event.info.title))
         return messages
 
-    def _turn_started(self) -> list[Json]:
+    def _turn_started(self, event: TurnStarted) -> list[Json]:
+        self._unannounced, self._cleared = event, False
+        self._turn_began = self._clock()
+        self._prompt_id = event.prompt_ids[0] if event.prompt_ids else ""
+        return [self.session_state("running")] if self._state_events else []
+
+    def _announced(self) -> list[Json]:
         assert self._info is not None
-        messages = [self._message("system", "init", **self._init(self._info))]
-        if self._state_events:
-            messages.insert(0, self.session_state("running"))
-        return messages
+        return [self._message("system", "init", **self._init(self._info))]
 
     def session_state(self, state: str) -> Json:
         return self._message("system", "session_state_changed", state=state, sdk_host_only=True)
 
     def _turn_ended(self, event: TurnEnded) -> list[Json]:
         messages: list[Json] = []
-        if event.reason == "local_command" and event.text:
+        if event.reason == "local_command" and event.text and not self._cleared:
             messages.append(self._local_output(event.text))
         messages.append(self._message("result", **self._results.result(event)))
         if self._state_events:
@@ -197,6 +228,15 @@ class Translator:
         return [message]
 
     def _streamed(self, event: Streamed) -> list[Json]:
+        match event.delta:
+            case BlockStart(block=Thinking()):
+                self._thinking_began, self._thought = self._clock(), 0
+            case BlockDelta(delta=ThinkingDelta(thinking=thinking)):
+                self._thought += tokens.of_text(thinking)
+            case MessageStart(request_id=request_id):
+                self._request_id = request_id
+            case _:
+                pass
         if not self._partial or event.parent is not None:
             return []
         raw = to_stream_event(event.delta)
@@ -206,8 +246,12 @@ class Translator:
             "stream_event", event=raw, parent_tool_use_id=event.parent, api_message_id=event.message_id
         )
         if isinstance(event.delta, MessageStart):
+            line["ttft_ms"] = self._since(self._turn_began)
             return [self._message("system", "status", status="requesting"), line]
         return [line]
+
+    def _since(self, then: float) -> int:
+        return round((self._clock() - then) * 1000)
 
     def _assistant(
         self, content: object, model: str, usage: Usage, parent: str | None, *, message_id: str = "", **extra: object
@@ -231,17 +275,37 @@ class Translator:
         elif event.parent is not None and not self._subagent_text:
             return []
         content = [to_builtins(event.block)]
-        return [self._assistant(content, event.model, event.usage, event.parent, message_id=event.message_id)]
+        extra: Json = {"request_id": self._request_id} if self._request_id else {}
+        messages: list[Json] = []
+        if isinstance(event.block, Thinking):
+            count = self._thought
+            messages.append(
+                self._message("system", "thinking_tokens", estimated_tokens=count, estimated_tokens_delta=count)
+            )
+            extra["thinking_duration_ms"] = self._since(self._thinking_began)
+        line = self._assistant(content, event.model, event.usage, event.parent, message_id=event.message_id, **extra)
+        return [*messages, line]
 
     def _message_done(self, event: MessageDone) -> list[Json]:
         """Blocks were sent one by one; whole messages only tell of failures, interruptions and the past."""
         reply = event.reply
         content = to_builtins(reply.content)
         if event.error is not None:
-            extra: Json = {"error": results.error_name(event.error), "is_api_error_message": True}
+            extra: Json = {
+                "error": results.error_name(event.error),
+                "is_api_error_message": True,
+                "api_error_type": results.api_error_type(event.error),
+            }
             if event.error_status is not None:
                 extra["api_error_status"] = event.error_status
-            return [self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, **extra)]
+            line = self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, **extra)
+            line["message"] = {
+                **to_builtins(line["message"]),
+                "container": None,
+                "diagnostics": None,
+                "stop_details": None,
+            }
+            return [line]
         if event.aborted:
             return [self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, aborted=True)]
         if self._partial and event.parent is None and not event.replay:
