@@ -130,6 +130,7 @@ async def page():
         for id in ids:
             await socket.send(json.dumps({"type": "switchConversation", "conversation": id, "keep": True}))
         seen = set()
+        begin = time.monotonic() + 1
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             try:
@@ -140,7 +141,8 @@ async def page():
             # A piece comes twice, open and finished: the first time counts.
             stamps = [stamp for stamp in data.split("@@")[1::2] if len(stamp) == 16 and stamp not in seen]
             seen.update(stamps)
-            found.extend(now - float(stamp) for stamp in stamps)
+            # What was said before the page looked is as old as it is.
+            found.extend(now - float(stamp) for stamp in stamps if float(stamp) > begin)
 async def main():
     await asyncio.gather(*(page() for _ in range(pages)))
 asyncio.run(main())

@@ -89,12 +89,14 @@ def test_two_pages_see_the_same_and_the_first_answer_counts(serve: Serve, visit:
     other.keyboard.press("1")
     other.wait_for_selector("text=Done. All tests pass.")
     here.page.wait_for_selector("text=Done. All tests pass.")
-    assert here.page.locator(".ask").count() == 0
+    here.page.wait_for_selector(".ask", state="detached")
     late = "weft.send('toolApproval', {requestId: 'ask-edit', outcome: 'reject'})"
     here.page.evaluate(late)
     here.page.wait_for_selector(".toast >> text=answered already")
     assert len(sent(site, PermissionAnswered)) == 1
-    assert here.page.inner_text(".log") == other.inner_text(".log")
+    for page in (here.page, other):
+        page.wait_for_selector("body:not(.running)")
+    assert here.page.text_content(".log") == other.text_content(".log")
 
 
 def test_two_conversations_stream_at_once_and_none_stops_when_left(serve: Serve, visit: Go) -> None:

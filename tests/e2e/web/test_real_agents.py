@@ -146,7 +146,7 @@ def test_always_here_writes_the_rule_that_the_permissions_view_shows(
     model: Callable[..., FakeAnthropic], visit: Callable[..., Any], command: Start, project: Path, fresh_home: Path
 ) -> None:
     write = ToolUse("", "Write", {"file_path": str(project / "made.txt"), "content": "made\n"})
-    server = model([(write,), "Made."])
+    server = model([(write,), "All is made."])
     running = command(project, environment(server, fresh_home))
     here = visit(running)
     here.say("Make a file")
@@ -154,7 +154,7 @@ def test_always_here_writes_the_rule_that_the_permissions_view_shows(
     here.page.focus(".ask [data-key='3']")
     rule = here.page.inner_text(".ask-rule code")
     here.page.keyboard.press("3")
-    here.page.wait_for_selector("text=Made.")
+    here.page.wait_for_selector("text=All is made.")
     assert (project / "made.txt").exists()
     assert rule in (project / ".claude" / "settings.local.json").read_text()
     here.page.get_by_role("button", name="Menu", exact=True).click()

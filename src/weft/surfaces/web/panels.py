@@ -1,7 +1,7 @@
 """Settings, permissions and usage for the page. Only settings that are listed here can be changed from it."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import msgspec
 from anyio import to_thread
@@ -13,6 +13,7 @@ from weft.schema.content import Json
 from weft.schema.events import MODES
 from weft.sessions.port import SessionStore
 from weft.settings import Settings
+from weft.settings.known import SettingsFile
 from weft.settings.layers import as_list, as_object
 from weft.settings.write import edit_file
 from weft.surfaces.web.usage import usage_panel
@@ -119,7 +120,7 @@ def permissions_panel(settings: Settings, folder: str) -> Json:
 def settings_panel(settings: Settings) -> Json:
     shown: list[Setting] = []
     for setting in SETTINGS:
-        value: object = None
+        value: object = _default(setting.key)
         origin = ""
         for layer in settings.layers:
             found = get(layer.data, setting.key)
@@ -127,6 +128,19 @@ def settings_panel(settings: Settings) -> Json:
                 value, origin = found, f"{layer.scope}: {layer.path}"
         shown.append(msgspec.structs.replace(setting, value=value, origin=origin))
     return {"settings": msgspec.to_builtins(shown)}
+
+
+def _default(key: str) -> object:
+    """What Weft does when no file says anything."""
+    head, _, rest = key.partition(".")
+    value: object = SettingsFile()
+    for name in (head, rest):
+        if name:
+            fields = {
+                field.encode_name: field.name for field in msgspec.structs.fields(type(cast(msgspec.Struct, value)))
+            }
+            value = getattr(value, fields[name])
+    return value
 
 
 def check(setting: Setting, value: object) -> None:

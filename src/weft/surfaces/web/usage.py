@@ -1,7 +1,10 @@
 """What was used, counted from the sessions on disk: by day, by model, by conversation."""
 
+import re
 from collections.abc import Callable, Iterable
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Final
 
 from weft.errors import SessionError
 from weft.providers.costs import price
@@ -10,7 +13,8 @@ from weft.schema.messages import Usage
 from weft.schema.records import AssistantRecord, Record
 from weft.sessions.port import SessionStore
 
-MOST_SESSIONS = 300
+MOST_SESSIONS: Final = 300
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 Price = Callable[[str, Usage], float | None]
 
 
@@ -54,7 +58,19 @@ def usage_panel(store: SessionStore, folder: str, price_of: Price = price) -> Js
             models.add(record.reply.model, tokens, cost)
             conversations.add(title, tokens, cost)
     return {
-        "days": days.rows(by_name=True)[-30:],
+        "days": every_day(days.rows(by_name=True)),
         "models": models.rows(),
         "conversations": conversations.rows()[:20],
     }
+
+
+def every_day(rows: list[Json]) -> list[Json]:
+    """The last days without gaps: two weeks at least, a month at most."""
+    known = {str(row["name"]): row for row in rows if _DAY.fullmatch(str(row["name"]))}
+    if not known:
+        return []
+    last = date.fromisoformat(max(known))
+    first = date.fromisoformat(min(known))
+    count = min(30, max(14, (last - first).days + 1))
+    names = [(last - timedelta(days=back)).isoformat() for back in reversed(range(count))]
+    return [known.get(name, {"name": name, "tokens": 0, "cost": 0.0}) for name in names]

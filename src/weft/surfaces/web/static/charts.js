@@ -5,7 +5,7 @@ import { money, short } from "./i18n.js";
 
 /** Columns by day: `points` are {label, value}. */
 export function columns(title, points, { dollars = false } = {}) {
-  const [width, height, foot, left] = [640, 180, 22, 44];
+  const [width, height, foot, left] = [640, 170, 22, 58];
   const most = Math.max(...points.map((point) => point.value), dollars ? 0.01 : 1);
   const show = (value) => (dollars ? money(value) : short(value));
   const step = (width - left) / Math.max(points.length, 1);
@@ -16,10 +16,10 @@ export function columns(title, points, { dollars = false } = {}) {
   }
   points.forEach((point, at) => {
     const tall = ((height - foot - 8) * point.value) / most;
-    const bar = svg("rect", { x: left + at * step + step * 0.15, width: Math.min(step * 0.7, 36), y: height - foot - tall, height: Math.max(tall, point.value ? 1 : 0), rx: 2, class: "bar" });
+    const bar = svg("rect", { x: left + at * step + step * 0.2, width: step * 0.6, y: height - foot - tall, height: Math.max(tall, point.value ? 1 : 0), rx: 2, class: "bar" });
     bar.append(label(`${point.label}: ${show(point.value)}`));
     picture.append(bar);
-    if (at % Math.ceil(points.length / 8) === 0) picture.append(text(left + at * step + Math.min(step * 0.5, 24), height - 6, point.label.slice(5), "middle"));
+    if (at % Math.ceil(points.length / 8) === 0) picture.append(text(left + (at + 0.5) * step, height - 6, point.label.slice(5), "middle"));
   });
   return h("figure.plot", {}, h("figcaption", {}, title), picture);
 }

@@ -133,15 +133,19 @@ class Page {
 
   changed(transcript, chunk) {
     if (transcript.id !== this.current) return;
-    if (chunk?.type === "session" && transcript.row) this.drawHead();
+    if (chunk?.type === "session" && document.activeElement === this.composer.area) this.composer.completion.look();
     if (chunk?.type === "user_message" && location.hash.slice(1) !== transcript.id) history.replaceState(null, "", `#${transcript.id}`);
-    if (!this.drawing) {
-      this.drawing = requestAnimationFrame(() => {
-        this.drawing = 0;
-        this.drawAll();
-        if (this.stuck) this.toEnd();
-      });
-    }
+    if (this.drawing) return;
+    this.drawing = true;
+    const draw = () => {
+      if (!this.drawing) return;
+      this.drawing = false;
+      this.drawAll();
+      if (this.stuck) this.toEnd();
+    };
+    requestAnimationFrame(draw);
+    // A page that nobody looks at gets no frames, and still has to know what is asked.
+    setTimeout(draw, 200);
   }
 
   drawAll() {
