@@ -1,7 +1,8 @@
 """What a session does for commands that are not prompts."""
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -14,11 +15,12 @@ from weft.agent.subagents import Subagents
 from weft.agent.thread import WorkThread
 from weft.context.port import Piece
 from weft.errors import ToolError, UsageError
-from weft.schema.commands import Rewind, ServerCommand
-from weft.schema.content import Json, ToolUse, text_of
+from weft.schema.commands import AppCall, Rewind, ServerCommand
+from weft.schema.content import Json, ToolResult, ToolUse, text_of
 from weft.schema.display import Display
+from weft.schema.events import ToolCalled, ToolEnded
 from weft.sessions.compaction import threshold
-from weft.tools.port import Tasks
+from weft.tools.port import AnyTool, Result, Tasks
 
 
 class Rewinds(Protocol):
@@ -47,6 +49,7 @@ class SessionControl:
         choose: Callable[[str | None], Awaitable[str]],
         rewinds: Rewinds,
         servers: Callable[[ServerCommand], Awaitable[None]] | None,
+        apps: Callable[[str, str], AnyTool | None] = lambda _server, _tool: None,
         fresh: Callable[[], None],
         pieces: Callable[[], Awaitable[Sequence[Piece]]],
     ) -> None:
@@ -58,6 +61,7 @@ class SessionControl:
         self._choose = choose
         self._rewinds = rewinds
         self._servers = servers
+        self._apps = apps
         self._fresh = fresh
         self._pieces = pieces
 
@@ -156,3 +160,42 @@ class SessionControl:
             return f"<bash-input>{command}</bash-input>\n<bash-stderr>{ruling.message}</bash-stderr>"
         result = await run_tool(tool, ruling.input, msgspec.structs.replace(context, sandbox=ruling.sandbox))
         return f"<bash-input>{command}</bash-input>\n<bash-stdout>{text_of(result.content)}</bash-stdout>"
+
+    async def app_call(self, command: AppCall) -> None:
+        """A tool that an app's page asks for: of its own server, meant for apps, and through the gate."""
+        work = self._thread.work
+        name = f"{command.server}: {command.tool}"
+        tool = self._apps(command.server, command.tool)
+        use = ToolUse(command.id, tool.name if tool is not None else name, command.arguments)
+        began = time.monotonic()
+        work.emit(ToolCalled(use=use, state="pending", title=name))
+        if tool is None:
+            result, outcome = Result(content=f"This app may not call {command.tool!r}.", is_error=True), "denied"
+        else:
+            result, outcome = await self._run_for_app(tool, use)
+        content = result.content if isinstance(result.content, str) else tuple(result.content)
+        work.emit(
+            ToolEnded(
+                tool_use_id=use.id,
+                name=use.name,
+                result=ToolResult(use.id, content, result.is_error),
+                outcome=outcome,
+                data=result.data,
+                duration=time.monotonic() - began,
+            )
+        )
+
+    async def _run_for_app(self, tool: AnyTool, use: ToolUse) -> tuple[Result, Literal["ok", "error", "denied"]]:
+        work = self._thread.work
+        context = work.context(use)
+        permission = Permission(gate=work.gate, hooks=work.hooks, asks=work.asks, state=work.state, emit=work.emit)
+
+        async def preview(value: Json) -> tuple[Display, ...]:
+            return await tool.preview(tool.decode(value), context)
+
+        ruling = await permission.rule(tool, use, preview)
+        if not ruling.allowed:
+            return Result(content=ruling.message, is_error=True), "denied"
+        work.emit(ToolCalled(use=use, state="running", title=tool.title(tool.decode(ruling.input))))
+        result = await run_tool(tool, ruling.input, msgspec.structs.replace(context, sandbox=ruling.sandbox))
+        return result, "error" if result.is_error else "ok"

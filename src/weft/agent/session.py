@@ -25,6 +25,7 @@ from weft.agent.wishes import granted
 from weft.errors import UsageError
 from weft.hooks.port import Hooks
 from weft.schema.commands import (
+    AppCall,
     Cancel,
     Command,
     Compact,
@@ -96,6 +97,10 @@ class Control(Protocol):
     async def stop_task(self, task_id: str) -> None: ...
 
     async def server(self, command: ServerCommand) -> None: ...
+
+    async def app_call(self, command: AppCall) -> None:
+        """Always ends in a `ToolEnded` with the command's id."""
+        ...
 
     async def shell(self, command: str) -> str:
         """A `!command` of the person, through the gate; its output."""
@@ -248,6 +253,8 @@ class Session:
                 await self.control.stop_task(task_id)
             case ServerCommand():
                 await self.control.server(command)
+            case AppCall():
+                self.group.start_soon(self.control.app_call, command)
             case _:
                 raise UsageError(f"{type(command).__name__} cannot be used here.")
 

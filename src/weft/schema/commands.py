@@ -119,6 +119,16 @@ class ServerCommand(BaseCommand, frozen=True, tag=True):
     action: Literal["enable", "disable", "reconnect"]
 
 
+class AppCall(BaseCommand, frozen=True, tag=True):
+    """The page of an MCP App calls a tool of its own server. It goes through the gate like a call of the model's; its
+    result comes as `ToolEnded` with this id, and never joins the history."""
+
+    id: str
+    server: str
+    tool: str
+    arguments: Json = {}
+
+
 Answer: TypeAlias = PermissionAnswered | QuestionAnswered | PlanAnswered | InputGiven
 Command: TypeAlias = (
     Prompt
@@ -133,4 +143,5 @@ Command: TypeAlias = (
     | Rewind
     | StopTask
     | ServerCommand
+    | AppCall
 )

@@ -247,6 +247,23 @@ class Servers:
             if answer.action == "accept":
                 self.host.approve_change(change)
 
+    def app_tool(self, server: str, tool: str) -> AnyTool | None:
+        """A tool that the pages of a server's apps may call: of that server, approved, and meant for apps."""
+        from msgspec.structs import replace
+
+        from weft.mcp.apps import for_apps
+        from weft.mcp.names import namespaced
+        from weft.tools.mcp import McpTool
+
+        try:
+            owner = self.host.server(server)
+        except ToolError:
+            return None
+        for info in owner.usable_tools():
+            if info.name == tool and for_apps(info):
+                return McpTool(self.host, replace(info, full_name=namespaced(server, tool)))
+        return None
+
     # --- prompts and resources
 
     def prompts(self) -> Sequence[CommandInfo]:

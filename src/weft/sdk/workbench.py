@@ -282,6 +282,7 @@ class Workbench:
             choose=ground.choose,
             rewinds=Rewinder(ground.store, lambda: ground.conversation.session_id, self.checkpoints),
             servers=self._server_command,
+            apps=lambda server, tool: self.servers.app_tool(server, tool) if self.servers is not None else None,
             fresh=self._fresh,
             pieces=self.pieces,
         )

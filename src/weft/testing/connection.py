@@ -213,7 +213,7 @@ class ScriptedConnection:
                 await self.emit(e.Compacted(state="done", trigger="manual", before=1000, after=100))
             case c.Rewind():
                 await self.emit(e.Notice(text="The conversation is back where it was.", tag="rewind"))
-            case c.StopTask() | c.ServerCommand():
+            case c.StopTask() | c.ServerCommand() | c.AppCall():
                 pass
 
     async def emit(self, event: e.AgentEvent) -> None:

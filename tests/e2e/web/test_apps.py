@@ -1,11 +1,12 @@
 """The page of an MCP App in a real browser: it is told what it needs, and can do nothing else."""
 
+import time
 from collections.abc import Callable
 
 from tests.e2e.web.conftest import Visit
 from tests.e2e.web.site import Site
 from weft.mcp.apps import policy_of
-from weft.schema.commands import Prompt
+from weft.schema.commands import AppCall, Prompt
 from weft.schema.display import AppView
 from weft.testing.connection import Stage, called
 
@@ -29,13 +30,23 @@ addEventListener("message", (event) => {
     send({ method: "ui/notifications/size-changed", params: { height: 123 } });
     send({ id: 3, method: "ui/message", params: { content: { text: "Shall I look again?" } } });
   }
-  if (message.id === 2) document.body.append(" refused: " + message.error.message);
+  if (message.id === 2) document.body.append(" called: " + message.result.content[0].text + message.result.isError);
   if (message.method === "ui/notifications/tool-result") {
     document.getElementById("told").textContent = message.params.content[0].text;
   }
 });
 send({ id: 1, method: "ui/initialize", params: {} });
 </script></body>"""
+
+
+def called_by_app(site: Site) -> AppCall:
+    """The call that the app made, as it reached the agent."""
+    for _ in range(200):
+        found = [command for command in site.connections[0].commands if isinstance(command, AppCall)]
+        if found:
+            return found[0]
+        time.sleep(0.02)
+    raise AssertionError("the app's call did not arrive")
 
 
 async def turn(stage: Stage, prompt: Prompt) -> None:
@@ -53,7 +64,13 @@ def test_t31_an_app_is_shown_and_told_its_result_and_reaches_nothing_else(serve:
     frame = here.page.frame_locator("iframe.app-frame")
     frame.locator("#told", has_text="12:00 UTC").wait_for()
     frame.locator("#tried", has_text="no parent, no cookies, no storage, no fetch").wait_for()
-    frame.locator("body", has_text="refused: not offered to apps").wait_for()
+    here.page.wait_for_function("true")
+    call = called_by_app(site)
+    assert (call.server, call.tool, call.arguments) == ("clock", "Bash", {"command": "id"})
+    connection = site.connections[0]
+    for event in called("mcp__clock__Bash", {}, id=call.id, output="not for apps", outcome="denied"):
+        site.portal.call(connection.emit, event)
+    frame.locator("body", has_text="called: not for appstrue").wait_for()
     here.page.wait_for_function("document.querySelector('iframe.app-frame').style.height === '123px'")
     here.page.wait_for_function("document.querySelector('.composer textarea').value === 'Shall I look again?'")
     assert here.page.title() != "owned"

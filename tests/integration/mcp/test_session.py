@@ -10,7 +10,7 @@ import anyio
 
 from weft.agent.options import ALL_ASKS, SessionOptions
 from weft.connect.port import Connection
-from weft.schema.commands import Command, InputGiven, Prompt, ServerCommand
+from weft.schema.commands import AppCall, Command, InputGiven, PermissionAnswered, Prompt, ServerCommand
 from weft.schema.content import text_of
 from weft.schema.events import AgentEvent, InputRequested, Notice, PermissionAsked, ToolEnded, TurnEnded
 from weft.sdk.compose import Overrides, connect
@@ -133,3 +133,33 @@ async def test_servers_are_switched_off_and_on_and_tools_come_and_go(tmp_path: P
             e for e in await until(connection, lambda e: isinstance(e, Notice), nothing) if isinstance(e, Notice)
         ]
         assert problem.text == "Server not found: nobody"
+
+
+async def test_t31_a_call_of_an_apps_page_goes_through_the_gate_and_only_to_tools_for_apps(tmp_path: Path):
+    def marked(name: str, *visibility: str) -> dict[str, Any]:
+        return {"name": name, "inputSchema": PLAIN, "_meta": {"ui": {"visibility": list(visibility)}}}
+
+    tools = [marked("echo", "app"), marked("for_model", "model")]
+    connection = opened(tmp_path, ["hi"], {"s": entry(tools=tools), "other": entry(tools=["echo"])})
+
+    def allow(event: AgentEvent) -> Command | None:
+        return PermissionAnswered(event.request_id, "allow") if isinstance(event, PermissionAsked) else None
+
+    def is_over(event: AgentEvent) -> bool:
+        return isinstance(event, ToolEnded)
+
+    async def call_of_app(server: str, tool: str, answer: Answer) -> list[AgentEvent]:
+        await connection.send(AppCall(f"app_{tool}", server, tool, {"a": 1}))
+        return await until(connection, is_over, answer)
+
+    async with connection:
+        await connection.send(Prompt("go"))
+        await until(connection, ends, nothing)
+        assert "mcp__s__echo" not in connection.info.tools and "mcp__s__for_model" in connection.info.tools
+        allowed = await call_of_app("s", "echo", allow)
+        assert any(isinstance(event, PermissionAsked) for event in allowed)
+        last = allowed[-1]
+        assert isinstance(last, ToolEnded) and text_of(last.result.content) == '{"a": 1}'
+        for server, tool in (("s", "for_model"), ("s", "Bash"), ("nobody", "echo")):
+            refused = (await call_of_app(server, tool, nothing))[-1]
+            assert isinstance(refused, ToolEnded) and refused.outcome == "denied"

@@ -356,7 +356,7 @@ class AcpConnection:
                 await self._slash("compact", words)
             case c.StopTask(task_id=task):
                 await self._terminals.kill(task)
-            case c.SetTitle() | c.Rewind() | c.ServerCommand():
+            case c.SetTitle() | c.Rewind() | c.ServerCommand() | c.AppCall():
                 await self._cannot(f"{type(command).__name__} is not something that ACP agents do")
 
     def _new_id(self) -> str:

@@ -152,6 +152,8 @@ class Desk:
                 await conversation.send(c.StopTask(task), hub.group)
             case m.ServerAction(server=server, action=action):
                 await conversation.send(c.ServerCommand(server, action), hub.group)
+            case m.AppCall(call=call, server=server, tool=tool, arguments=given):
+                await conversation.send(c.AppCall(f"app_{call}", server, tool, given), hub.group)
             case _:
                 assert_never(message)
 

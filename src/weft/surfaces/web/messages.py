@@ -204,6 +204,15 @@ class ServerAction(InConversation, frozen=True, tag="serverAction"):
     action: Literal["enable", "disable", "reconnect"]
 
 
+class AppCall(InConversation, frozen=True, tag="appCall"):
+    """The page of an MCP App calls a tool of its own server; `server` is what the host said of that page."""
+
+    call: str
+    server: str
+    tool: str
+    arguments: Json = {}
+
+
 class GetPanel(PageMessage, frozen=True, tag="getPanel"):
     panel: str
     folder: str = ""
@@ -266,6 +275,7 @@ ConversationMessage: TypeAlias = (
     | Compact
     | StopTask
     | ServerAction
+    | AppCall
 )
 FromPage: TypeAlias = HostMessage | ConversationMessage
 

@@ -60,7 +60,13 @@ def to_view(display: Display) -> View:
         case TodosView(todos=todos):
             return View("todos", data=msgspec.to_builtins(todos))
         case AppView(server=server, tool=tool, input=given, result=result):
-            data = {"src": pages.keep(display), "title": visible(f"{server}: {tool}"), "input": given, "result": result}
+            data = {
+                "src": pages.keep(display),
+                "title": visible(f"{server}: {tool}"),
+                "server": server,
+                "input": given,
+                "result": result,
+            }
             return View("app", data=data)
     assert_never(display)
 

@@ -289,7 +289,9 @@ def dress(chunk: StreamChunk) -> StreamChunk:
             return replace(chunk, title=visible(chunk.title), views=input_views(name, input))
         case ToolEnd(display=display, text=text):
             views = to_views(display) or ((View("code", html=html.escape(text[:MOST_SHOWN])),) if text else ())
-            return replace(chunk, views=views, display=(), text="")
+            # An app's page waits for the text of the calls that it made.
+            kept = text[:MOST_SHOWN] if chunk.id.startswith("app_") else ""
+            return replace(chunk, views=views, display=(), text=kept)
         case ToolConfirmation(name=name, input=input, preview=preview):
             views = to_views(preview) or input_views(name, input)
             return replace(

@@ -4,6 +4,22 @@ import { h } from "./dom.js";
 import { t } from "./i18n.js";
 
 const frames = new Map();
+const calls = new Map();
+let ask = null;
+
+/** `send` puts a message of the current conversation on the socket. */
+export function connectApps(send) {
+  ask = send;
+}
+
+/** A call that an app made has ended: its page is told. */
+export function appEnded(chunk) {
+  const call = calls.get(chunk.id);
+  if (!call) return;
+  calls.delete(chunk.id);
+  const result = { content: [{ type: "text", text: chunk.text ?? "" }], isError: chunk.status !== "completed" };
+  send(call.frame, { id: call.number, result });
+}
 
 /** `data` has the page's address, its title, and the tool's input and result, which the page is told. */
 export function appFrame(data) {
@@ -49,6 +65,13 @@ function handle(frame, data, message) {
       const text = String(message.params?.content?.text ?? message.params?.content?.[0]?.text ?? "").slice(0, 20000);
       document.dispatchEvent(new CustomEvent("weft-suggest", { detail: text }));
       return reply({});
+    }
+    case "tools/call": {
+      // To the app's own server only: the name comes from the host, never from the page.
+      const id = crypto.randomUUID();
+      if (!ask || calls.size > 20) return refuse("not offered to apps");
+      calls.set(`app_${id}`, { frame, number: message.id });
+      return ask("appCall", { call: id, server: data.server, tool: String(message.params?.name ?? ""), arguments: message.params?.arguments ?? {} });
     }
     case "ping":
       return reply({});

@@ -1,5 +1,6 @@
 // The page: puts its parts together, and passes what arrives to the conversation it belongs to.
 
+import { connectApps } from "./apps.js";
 import { button, copyText, fill, h, icon } from "./dom.js";
 import { askCard } from "./asks.js";
 import { Composer } from "./composer.js";
@@ -20,6 +21,7 @@ class Page {
     this.socket = new Socket({ seen: () => this.seen(), frame: (frame) => this.frame(frame), state: (state) => this.link(state) });
     const deps = { socket: this.socket, transcript: () => this.shown, send: (type, fields) => this.send(type, fields) };
     this.panels = new Panels(deps);
+    connectApps((type, fields) => this.send(type, fields));
     this.composer = new Composer(deps);
     this.sidebar = new Sidebar({ socket: this.socket, current: () => this.current, open: (id) => this.open(id), fresh: () => this.fresh() });
     this.build();

@@ -1,5 +1,6 @@
 // One conversation on the page: chunks in, elements out. Applying the same chunks always gives the same page.
 
+import { appEnded } from "./apps.js";
 import { announce, fill, h, icon } from "./dom.js";
 import { line, TextBlock, ThinkingBlock, userMessage } from "./blocks.js";
 import { money, seconds, short, t } from "./i18n.js";
@@ -143,6 +144,7 @@ export class Transcript {
   on_tool_end(chunk) {
     if (!this.blocks.has(`tool:${chunk.id}`)) this.on_tool_start({ type: "tool_start", ...chunk, type: "tool_start", views: [] });
     this.blocks.get(`tool:${chunk.id}`).take(chunk);
+    appEnded(chunk);
   }
 
   on_task(chunk) {
