@@ -142,6 +142,33 @@ def test_the_real_agent_edits_a_file_after_it_was_allowed(
     there.leave()
 
 
+def test_a_part_of_a_change_is_written_and_the_conversation_goes_back(
+    model: Callable[..., FakeAnthropic], visit: Callable[..., Any], command: Start, project: Path, fresh_home: Path
+) -> None:
+    path = project / "src" / "long.py"
+    before = "".join(f"line_{n} = {n}\n" for n in range(40))
+    path.write_text(before)
+    after = before.replace("line_3 = 3\n", "line_3 = 33\n").replace("line_30 = 30\n", "line_30 = 300\n")
+    read = ToolUse("", "Read", {"file_path": str(path)})
+    write = ToolUse("", "Write", {"file_path": str(path), "content": after})
+    server = model([(read,), (write,), "One line is written.", "Another answer."])
+    here = visit(command(project, environment(server, fresh_home)))
+    here.say("Change two lines")
+    here.page.wait_for_selector(".ask.permission .diff-hunk-bar", timeout=20_000)
+    here.page.locator(".diff-hunk-bar").nth(0).get_by_role("button", name="Reject").click()
+    here.page.click(".ask .primary")
+    here.page.wait_for_selector("text=One line is written.")
+    assert path.read_text() == before.replace("line_30 = 30\n", "line_30 = 300\n")
+    here.say("And now?")
+    here.page.wait_for_selector("text=Another answer.")
+    here.page.locator(".user").nth(1).hover()
+    here.page.locator(".user").nth(1).get_by_role("button", name="Go back to here").click()
+    here.page.click("text=Conversation only")
+    here.page.wait_for_selector(".log >> text=Another answer.", state="detached")
+    assert here.page.input_value(".composer textarea") == "And now?"
+    here.leave()
+
+
 def test_always_here_writes_the_rule_that_the_permissions_view_shows(
     model: Callable[..., FakeAnthropic], visit: Callable[..., Any], command: Start, project: Path, fresh_home: Path
 ) -> None:
