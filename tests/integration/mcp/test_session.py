@@ -163,3 +163,15 @@ async def test_t31_a_call_of_an_apps_page_goes_through_the_gate_and_only_to_tool
         for server, tool in (("s", "for_model"), ("s", "Bash"), ("nobody", "echo")):
             refused = (await call_of_app(server, tool, nothing))[-1]
             assert isinstance(refused, ToolEnded) and refused.outcome == "denied"
+
+
+async def test_servers_are_switched_by_typing_too(tmp_path: Path):
+    connection = opened(tmp_path, ["a"], {"s": entry(tools=["echo"])})
+    async with connection:
+        await connection.send(Prompt("go"))
+        await until(connection, ends, nothing)
+        await connection.send(Prompt("/mcp disable s"))
+        await until(connection, ends, nothing)
+        assert [info.state for info in connection.info.servers] == ["disabled"]
+        await connection.send(Prompt("/mcp enable s"))
+        await until(connection, lambda _event: connection.info.servers[0].state == "ready", nothing)

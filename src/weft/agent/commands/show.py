@@ -1,8 +1,10 @@
 """Built-in commands that say how things are."""
 
 from pathlib import Path
+from typing import Final, Literal
 
 from weft.agent.commands.port import Builtin, Desk, Taken
+from weft.schema.commands import ServerCommand
 from weft.sessions.ledger import LedgerState
 
 
@@ -80,7 +82,19 @@ async def _agents(arguments: str, desk: Desk) -> Taken:
     return Taken(local="\n".join(names) if names else "There are no agents here.")
 
 
+_SERVER_ACTIONS: Final[dict[str, Literal["enable", "disable", "reconnect"]]] = {
+    "enable": "enable",
+    "approve": "enable",
+    "disable": "disable",
+    "reconnect": "reconnect",
+    "login": "reconnect",
+}
+
+
 async def _mcp(arguments: str, desk: Desk) -> Taken:
+    action, _, server = arguments.strip().partition(" ")
+    if action in _SERVER_ACTIONS and server.strip():
+        return Taken(commands=(ServerCommand(server.strip(), _SERVER_ACTIONS[action]),))
     rows = [
         f"{server.name}: {server.state}, {len(server.tools)} tools{f': {server.error}' if server.error else ''}"
         for server in desk.info().servers
@@ -118,7 +132,12 @@ COMMANDS = (
     Builtin(name="agents", description="the agents that work can be given to", run=_agents),
     Builtin(name="skills", description="the skills that are known", run=_skills),
     Builtin(name="ide", description="the editors that can be attached, and which one is", hint="[number]", run=_ide),
-    Builtin(name="mcp", description="the MCP servers and their state", run=_mcp),
+    Builtin(
+        name="mcp",
+        description="the MCP servers and their state; switch one, log in, approve what it brings or changed",
+        hint="[enable|disable|reconnect|login|approve SERVER]",
+        run=_mcp,
+    ),
     Builtin(name="hooks", description="the hooks that are set", run=_hooks),
     Builtin(name="todos", description="the list of what is left", run=_todos),
     Builtin(name="doctor", description="what was found, what is missing, what to do", run=_doctor),
