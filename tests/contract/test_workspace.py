@@ -1,12 +1,16 @@
-"""Every workspace keeps the same promises: the disk's, the one in memory, and one with room for an editor."""
+"""Every workspace keeps the same promises: the disk's, the one in memory, and those with an editor in between."""
 
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
+from weft.connect.acp.files import HostFiles
 from weft.errors import WorkspaceError
+from weft.protocols.acp import session as s
 from weft.testing.workspace import FakeProcess, MemoryWorkspace
+from weft.workspace.acp import AcpWorkspace, Call
 from weft.workspace.ide.workspace import IdeWorkspace
 from weft.workspace.local import LocalWorkspace
 from weft.workspace.port import RunSpec, Workspace
@@ -18,13 +22,34 @@ def _answer(spec: RunSpec) -> FakeProcess:
     return FakeProcess(b"hello\n", 3) if "exit 3" in spec.shell else FakeProcess(b"hello\n")
 
 
-@pytest.fixture(params=["local", "memory", "ide"])
+@pytest.fixture(params=["local", "memory", "ide", "acp"])
 def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
     if request.param == "local":
         return LocalWorkspace([tmp_path])
     if request.param == "ide":
         return IdeWorkspace(LocalWorkspace([tmp_path]))
+    if request.param == "acp":
+        return AcpWorkspace(LocalWorkspace([tmp_path]), _editor(tmp_path), "s", _FILES)
     return MemoryWorkspace(roots=[tmp_path], answer=_answer)
+
+
+_FILES = s.ClientCapabilities(fs=s.FileCapabilities(read_text_file=True, write_text_file=True))
+
+
+def _editor(root: Path) -> Call:
+    """An ACP editor that keeps no buffers: its files are those of the disk."""
+    files = HostFiles((root,))
+
+    async def call(method: str, params: object) -> msgspec.Raw:
+        data = msgspec.json.encode(params)
+        if method == "fs/write_text_file":
+            write = msgspec.json.decode(data, type=s.WriteFile)
+            await files.write(write.path, write.content)
+            return msgspec.Raw(b"{}")
+        read = msgspec.json.decode(data, type=s.ReadFile)
+        return msgspec.Raw(msgspec.json.encode({"content": await files.read(read.path, read.line, read.limit)}))
+
+    return call
 
 
 async def test_what_is_written_is_read(workspace: Workspace) -> None:
