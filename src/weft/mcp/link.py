@@ -176,7 +176,8 @@ class Link:
                 group.start_soon(self._listen, client)
             group.start_soon(_cancel_when, server.lost, group.cancel_scope)
             await close.wait()
-            server.move("closing")
+            if server.wanted:
+                server.move("closing")
             group.cancel_scope.cancel()
 
     # --- lists

@@ -148,6 +148,11 @@ class Server:
         if not self._wanted.is_set():
             self.enable()
 
+    @property
+    def wanted(self) -> bool:
+        """False once it is switched off: that state is shown at once, and its closing is not."""
+        return self._wanted.is_set()
+
     async def next_move(self) -> None:
         await self._moved.wait()
 
