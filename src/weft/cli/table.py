@@ -12,7 +12,9 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "ide": ("weft.cli.ide", "offer an editor to agents over the Claude IDE protocol"),
     "mcp": ("weft.cli.mcp", "add, list, test and approve MCP servers; offer Weft's own tools as one"),
     "permissions": ("weft.cli.permissions", "show what the rules decide about a call, and lint them"),
+    "proxy": ("weft.cli.proxy", "give agents a nonce instead of the key, and any model instead of theirs"),
     "sessions": ("weft.cli.sessions", "list, show, search, export, rename, fork, rewind and delete conversations"),
     "trust": ("weft.cli.trust", "let a folder's hooks, servers and allow rules take effect"),
+    "usage": ("weft.cli.usage", "show what was asked through the proxy: tokens, dollars, by day, model and program"),
     "web": ("weft.cli.web", "work with any agent on a page in the browser"),
 }

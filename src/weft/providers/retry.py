@@ -107,26 +107,37 @@ class RetryingProvider:
         await self._inner.aclose()
 
     def _next(self, failed: StreamFailed, attempt: int, overloads: int, model: str) -> Retry | None:
-        policy = self._policy
-        most = min(policy.max_retries, _MAX_KEY_RETRIES) if failed.error == "authentication_failed" else None
-        if not failed.retryable or failed.partial:
-            return None
-        if self._fallback and self._fallback != model and overloads >= policy.overloads_before_fallback:
-            return self._retry(failed, attempt, 0.0, fallback=self._fallback)
-        if attempt > (policy.max_retries if most is None else most):
-            return None
-        if failed.retry_after is not None and failed.retry_after > policy.patience:
-            return None
-        delay = failed.retry_after if failed.retry_after is not None else policy.delay(attempt, self._luck())
-        return self._retry(failed, attempt, delay)
-
-    def _retry(self, failed: StreamFailed, attempt: int, delay: float, *, fallback: str | None = None) -> Retry:
-        return Retry(
-            attempt=attempt,
-            max_retries=self._policy.max_retries,
-            delay=delay,
-            error=failed.error,
-            message=failed.message,
-            status=failed.status,
-            fallback=fallback,
+        fallback = self._fallback if self._fallback != model else None
+        return next_retry(
+            self._policy, failed, attempt=attempt, overloads=overloads, fallback=fallback, luck=self._luck()
         )
+
+
+def next_retry(
+    policy: RetryPolicy, failed: StreamFailed, *, attempt: int, overloads: int, fallback: str | None, luck: float
+) -> Retry | None:
+    """What to do after failure number `attempt`, of which `overloads` were overloads: ask again, ask `fallback`
+    instead, or None for giving up."""
+    most = min(policy.max_retries, _MAX_KEY_RETRIES) if failed.error == "authentication_failed" else policy.max_retries
+    if not failed.retryable or failed.partial:
+        return None
+    if fallback and overloads >= policy.overloads_before_fallback:
+        return _retry(policy, failed, attempt, 0.0, fallback)
+    if attempt > most:
+        return None
+    if failed.retry_after is not None and failed.retry_after > policy.patience:
+        return None
+    delay = failed.retry_after if failed.retry_after is not None else policy.delay(attempt, luck)
+    return _retry(policy, failed, attempt, delay, None)
+
+
+def _retry(policy: RetryPolicy, failed: StreamFailed, attempt: int, delay: float, fallback: str | None) -> Retry:
+    return Retry(
+        attempt=attempt,
+        max_retries=policy.max_retries,
+        delay=delay,
+        error=failed.error,
+        message=failed.message,
+        status=failed.status,
+        fallback=fallback,
+    )

@@ -5,6 +5,7 @@ reader. When the client goes away the handler is cancelled, so nothing is comput
 """
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _READ: Final = 65536
 _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
+_ONCE: Final = ("authorization", "content-length", "content-type", "cookie", "host", "origin", "x-api-key")
+"""Headers that two readers of a request may understand differently when they stand twice."""
+_FOLDED: Final = re.compile(rb"\n[ \t]")
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
@@ -173,10 +177,13 @@ class HttpServer:
     async def _serve_one(self, stream: "SocketStream", machine: h11.Connection) -> bool:
         """False when the connection is over."""
         with anyio.fail_after(self._limits.keep_alive):
-            event = await _next(stream, machine)
+            event = await _next_head(stream, machine)
         if not isinstance(event, h11.Request):
             return False
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
+        if _is_ambiguous(event):
+            await self._refuse(stream, machine, 400, "the request can be read in two ways")
+            return False
         refusal = self._refusal(headers)
         if refusal is not None:
             await self._refuse(stream, machine, 403, refusal)
@@ -256,6 +263,29 @@ async def _next(stream: "SocketStream", machine: h11.Connection) -> object:
         except anyio.EndOfStream:
             data = b""
         machine.receive_data(data)
+
+
+async def _next_head(stream: "SocketStream", machine: h11.Connection) -> object:
+    """A head whose lines are folded is refused: others may see other headers in it than we."""
+    while True:
+        head = machine.trailing_data[0].partition(b"\r\n\r\n")[0] if machine.their_state is h11.IDLE else b""
+        if _FOLDED.search(head) is not None:
+            raise h11.RemoteProtocolError("a header is folded")
+        event = machine.next_event()
+        if event is not h11.NEED_DATA:
+            return event
+        try:
+            data = await stream.receive(_READ)
+        except anyio.EndOfStream:
+            data = b""
+        machine.receive_data(data)
+
+
+def _is_ambiguous(request: h11.Request) -> bool:
+    """Where a body ends, or who asks, could be read in two ways: that is how requests are smuggled."""
+    names = [name.decode("latin-1") for name, _ in request.headers]
+    framings = "content-length" in names and "transfer-encoding" in names
+    return framings or any(names.count(name) > 1 for name in _ONCE)
 
 
 async def _watch(stream: "SocketStream", machine: h11.Connection, scope: anyio.CancelScope) -> None:
