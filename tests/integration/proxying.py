@@ -7,13 +7,13 @@ from typing import Any, Self
 import anyio
 import msgspec
 
+from weft.providers.retry import RetryPolicy
 from weft.proxy.calls import Call, CallLog
 from weft.proxy.credentials import Credential, EnvKey
 from weft.proxy.nonces import Grant
 from weft.proxy.policy import Policy
 from weft.proxy.server import Proxy, ProxyOptions
 from weft.proxy.upstream import Dialect, Upstream
-from weft.providers.retry import RetryPolicy
 from weft.testing.fake_anthropic import FakeAnthropic
 from weft.testing.fake_openai import FakeOpenAI
 from weft.transports.http import HttpClient, HttpResponse
@@ -46,7 +46,7 @@ class Stage:
     ) -> None:
         self.log = CallLog()
         found = upstreams or [upstream(one, credential) for one in servers]
-        self.proxy = Proxy(found, ProxyOptions(**{"retries": QUICK, **options}), log=self.log)
+        self.proxy = Proxy(found, msgspec.structs.replace(ProxyOptions(retries=QUICK), **options), log=self.log)
         self.policy = policy
         self.http = HttpClient()
         self.seen = bytearray()

@@ -188,7 +188,8 @@ async def test_each_limit_of_a_policy_refuses_before_the_server_is_asked() -> No
 
 async def test_two_models_in_one_body_do_not_pass_a_list_of_models() -> None:
     async with FakeAnthropic(["hi"] * 3) as server, Stage(server, policy=Policy(models=("claude-haiku-*",))) as stage:
-        body = b'{"model":"claude-opus-4-5","model":"claude-haiku-4-5","Model":"claude-opus-4-5","max_tokens":9,"messages":[]}'
+        names = b'"model":"claude-opus-4-5","model":"claude-haiku-4-5","Model":"claude-opus-4-5"'
+        body = b"{" + names + b',"max_tokens":9,"messages":[]}'
         await stage.ask("/v1/messages", body)
         (request,) = server.requests
         assert [name for name in request.body if name.lower() == "model"] == ["model"]
