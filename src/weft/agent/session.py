@@ -169,9 +169,11 @@ class Session:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        """What was raised in the block is the caller's: it passes through as it is, never inside a group."""
         self.group.cancel_scope.cancel()
         try:
-            return await self.stack.__aexit__(kind, error, trace)
+            await self.stack.__aexit__(None, None, None)
+            return None
         finally:
             self.thread.history.scribe.sync()
             self.channel.close()

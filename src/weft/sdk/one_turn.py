@@ -1,15 +1,13 @@
 """`weft.query`: one prompt, one turn."""
 
-import asyncio
 from collections.abc import AsyncIterator, Generator
 from typing import Any
-
-from anyio.abc import ObjectReceiveStream
 
 from weft.schema.content import Content
 from weft.schema.events import AgentEvent
 from weft.sdk.client import Answer, Client
 from weft.sdk.options import Options
+from weft.sdk.owned import owned
 
 
 class Query:
@@ -30,39 +28,13 @@ class Query:
         async with Client(self._options) as client:
             return await client.ask(self._prompt)
 
-    async def __aiter__(self) -> AsyncIterator[AgentEvent]:
-        """The session has a task of its own here, so that a `break` in the caller's loop cannot tear its scopes: a
-        generator must not yield from inside a task group. The task ends with the generator."""
-        import anyio
+    def __aiter__(self) -> AsyncIterator[AgentEvent]:
+        return owned(Client(self._options), self._play)
 
-        send, receive = anyio.create_memory_object_stream[AgentEvent](64)
-
-        async def play() -> None:
-            async with send, Client(self._options) as client:
-                await client.send(self._prompt)
-                async for event in client.receive():
-                    await send.send(event)
-
-        task = asyncio.ensure_future(play())
-        try:
-            async for event in _drain(receive):
-                yield event
-            await task
-        finally:
-            receive.close()
-            if not task.done():
-                task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-
-async def _drain(stream: ObjectReceiveStream[AgentEvent]) -> AsyncIterator[AgentEvent]:
-    import anyio
-
-    while True:
-        try:
-            yield await stream.receive()
-        except anyio.EndOfStream:
-            return
+    async def _play(self, client: Client) -> AsyncIterator[AgentEvent]:
+        await client.send(self._prompt)
+        async for event in client.receive():
+            yield event
 
 
 def query(prompt: str | Content, options: Options | None = None, **more: Any) -> Query:

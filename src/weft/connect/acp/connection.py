@@ -123,7 +123,7 @@ class AcpConnection:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        await self._stack.__aexit__(kind, error, trace)
+        await self._stack.__aexit__(None, None, None)
         self._send_event.close()
         self._events.close()
         return None

@@ -100,7 +100,8 @@ class StreamJsonConnection:
         await self._stop()
         self._group.cancel_scope.cancel()
         try:
-            return await self._group.__aexit__(kind, error, trace)
+            await self._group.__aexit__(None, None, None)
+            return None
         finally:
             self._channel.close()
 
