@@ -177,7 +177,7 @@ class HttpServer:
     async def _serve_one(self, stream: "SocketStream", machine: h11.Connection) -> bool:
         """False when the connection is over."""
         with anyio.fail_after(self._limits.keep_alive):
-            event = await _next_head(stream, machine)
+            event = await _next_head(stream, machine, self._limits.head)
         if not isinstance(event, h11.Request):
             return False
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
@@ -265,12 +265,14 @@ async def _next(stream: "SocketStream", machine: h11.Connection) -> object:
         machine.receive_data(data)
 
 
-async def _next_head(stream: "SocketStream", machine: h11.Connection) -> object:
+async def _next_head(stream: "SocketStream", machine: h11.Connection, limit: int) -> object:
     """A head whose lines are folded is refused: others may see other headers in it than we."""
     while True:
         head = machine.trailing_data[0].partition(b"\r\n\r\n")[0] if machine.their_state is h11.IDLE else b""
         if _FOLDED.search(head) is not None:
             raise h11.RemoteProtocolError("a header is folded")
+        if len(head) > limit:
+            raise h11.RemoteProtocolError("the head is too large", error_status_hint=431)
         event = machine.next_event()
         if event is not h11.NEED_DATA:
             return event
