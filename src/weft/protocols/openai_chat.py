@@ -2,7 +2,7 @@
 `openai_server` is the other side."""
 
 from collections.abc import Iterator
-from typing import Final, Literal, cast
+from typing import Final, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -27,6 +27,9 @@ from weft.schema.content import (
 from weft.schema.messages import Message, Request, ToolSpec
 from weft.schema.wire import as_blocks
 
+Constraint: TypeAlias = Literal["json_schema", "grammar", "guided_json", "structured_outputs", "format"]
+"""How a server is told that its answer must fit a schema: OpenAI's `response_format`, llama.cpp's `grammar`, vLLM's
+guided decoding in its older and its newer spelling, Ollama's `format`."""
 _EFFORTS: Final = {"low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "xhigh"}
 
 
@@ -37,6 +40,7 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_back: bool = False
     """Give a reply's reasoning back as `reasoning_content`: some servers need it with tool calls, most refuse it."""
     usage_in_stream: bool = True
+    constraint: Constraint = "json_schema"
 
 
 def encode_request(request: Request, options: ChatOptions | None = None, *, stream: bool = True) -> bytes:
@@ -61,15 +65,29 @@ def request_body(request: Request, options: ChatOptions | None = None, *, stream
     if request.stop_sequences:
         body["stop"] = list(request.stop_sequences[:4])
     if request.output_schema is not None:
-        body["response_format"] = {
-            "type": "json_schema",
-            "json_schema": {"name": "output", "schema": request.output_schema, "strict": True},
-        }
+        body.update(_constraint(request.output_schema, options.constraint))
     if stream:
         body["stream"] = True
         if options.usage_in_stream:
             body["stream_options"] = {"include_usage": True}
     return body
+
+
+def _constraint(schema: Json, how: Constraint) -> Json:
+    match how:
+        case "json_schema":
+            named: Json = {"name": "output", "schema": schema, "strict": True}
+            return {"response_format": {"type": "json_schema", "json_schema": named}}
+        case "grammar":
+            from weft.protocols.gbnf import encode_grammar
+
+            return {"grammar": encode_grammar(schema)}
+        case "guided_json":
+            return {"guided_json": schema}
+        case "structured_outputs":
+            return {"structured_outputs": {"json": schema}}
+        case "format":
+            return {"format": schema}
 
 
 def _tool(tool: ToolSpec) -> Json:

@@ -53,6 +53,9 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     effort: bool = False
     images: bool | None = None
     tools: bool | None = None
+    profile: Literal["", "small", "full"] = ""
+    """`small` is spoken to one action at a time (`providers.small`); empty where its size or a probe decides."""
+    parameters: int = 0
     betas: tuple[str, ...] = ()
     prices: Prices | None = None
     aliases: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """Model servers on this machine, found by asking where they usually listen."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
@@ -7,6 +8,7 @@ import anyio
 import msgspec
 
 from weft.errors import TransportError
+from weft.protocols.openai_chat import Constraint
 from weft.schema.content import Json
 from weft.transports.http import HttpClient, HttpLimits
 
@@ -24,6 +26,8 @@ class LocalModel(msgspec.Struct, frozen=True, kw_only=True):
     tools: bool | None = None
     images: bool | None = None
     loaded: bool | None = None
+    parameters: int = 0
+    """How many weights it has."""
 
 
 class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +35,8 @@ class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     """Its origin, without `/v1`."""
     models: tuple[LocalModel, ...] = ()
+    constraint: Constraint = "json_schema"
+    """How its answers are made to fit a schema."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -84,16 +90,21 @@ async def _ask(client: HttpClient, place: Place) -> LocalServer | None:
     if rows is None:
         return None
     models = [_model(row) for row in rows if isinstance(row.get("id"), str)]
+    constraint: Constraint = "json_schema"
     if place.name == "ollama":
         models = await _ask_ollama(client, place, models)
     elif place.name == "lmstudio":
         more = _rows(await _get(client, f"{place.url}/api/v0/models")) or []
         models = [_with_lmstudio(model, more) for model in models]
+    elif place.name == "vllm":
+        constraint = _vllm_constraint(await _get(client, f"{place.url}/version"))
     elif place.name == "llamacpp":
+        constraint = "grammar"
         window = _llamacpp_window(await _get(client, f"{place.url}/props"))
         models = [msgspec.structs.replace(model, context_window=window or model.context_window) for model in models]
     # Embedding models cannot talk.
-    return LocalServer(name=place.name, url=place.url, models=tuple(m for m in models if "embed" not in m.id.lower()))
+    talking = tuple(model for model in models if "embed" not in model.id.lower())
+    return LocalServer(name=place.name, url=place.url, models=talking, constraint=constraint)
 
 
 async def _get(client: HttpClient, url: str, body: bytes = b"") -> object:
@@ -122,7 +133,11 @@ def _model(row: Json) -> LocalModel:
     meta = row.get("meta")
     inner = cast(Json, meta) if isinstance(meta, dict) else {}
     places = (row.get("max_model_len"), row.get("context_length"), inner.get("n_ctx"), inner.get("n_ctx_train"))
-    return LocalModel(id=str(row["id"]), context_window=next((n for v in places if (n := _number(v))), 0))
+    return LocalModel(
+        id=str(row["id"]),
+        context_window=next((n for v in places if (n := _number(v))), 0),
+        parameters=_number(inner.get("n_params")),
+    )
 
 
 async def _ask_ollama(client: HttpClient, place: Place, models: list[LocalModel]) -> list[LocalModel]:
@@ -144,11 +159,27 @@ def _with_ollama(model: LocalModel, shown: Json) -> LocalModel:
     window = 0
     if isinstance(info, dict):
         window = next((_number(v) for k, v in cast(Json, info).items() if k.endswith(".context_length")), 0)
+    details = shown.get("details")
+    size = _parameters(cast(Json, details).get("parameter_size")) if isinstance(details, dict) else 0
+    model = msgspec.structs.replace(model, context_window=window, parameters=size or model.parameters)
     if not isinstance(abilities, list):
-        return msgspec.structs.replace(model, context_window=window)
-    return msgspec.structs.replace(
-        model, context_window=window, tools="tools" in abilities, images="vision" in abilities
-    )
+        return model
+    return msgspec.structs.replace(model, tools="tools" in abilities, images="vision" in abilities)
+
+
+def _parameters(size: object) -> int:
+    """`1.5B` and `134.52M` as Ollama writes them."""
+    found = re.fullmatch(r"([\d.]+)([MB])", size) if isinstance(size, str) else None
+    return int(float(found[1]) * (1e9 if found[2] == "B" else 1e6)) if found else 0
+
+
+def _vllm_constraint(answer: object) -> Constraint:
+    """Guided decoding got its new name in 0.12, and the old one went with it."""
+    version = cast(Json, answer).get("version") if isinstance(answer, dict) else None
+    found = re.match(r"(\d+)\.(\d+)", version) if isinstance(version, str) else None
+    if found is None:
+        return "json_schema"
+    return "structured_outputs" if (int(found[1]), int(found[2])) >= (0, 12) else "guided_json"
 
 
 def _with_lmstudio(model: LocalModel, rows: list[Json]) -> LocalModel:

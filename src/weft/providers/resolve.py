@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 _OPENROUTER: Final = "https://openrouter.ai/api/v1"
 _LOCAL: Final = ("ollama", "lmstudio", "llamacpp", "vllm", "gpt4all")
+_GGUF: Final = "gguf"
 NO_MODEL_HINT: Final = (
     "Set ANTHROPIC_API_KEY, or OPENAI_API_KEY (with OPENAI_BASE_URL for another server), "
-    "or start a local model server such as Ollama. `weft demo` needs none of them."
+    "or start a local model server such as Ollama, or `weft model add` one. `weft demo` needs none of them."
 )
 
 Discover = Callable[[], Awaitable["Sequence[LocalServer]"]]
@@ -36,6 +37,10 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     token: str | None = None
     headers: dict[str, str] = {}
     key_source: str = "none"
+    local: bool = False
+    """A server that was found on this machine, or a file that runs here."""
+    constraint: str = "json_schema"
+    """One of `openai_chat.Constraint`."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name} at {self.base_url}, key from {self.key_source})"
@@ -51,6 +56,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str
     facts: ModelFacts
     catalogue: Catalogue
+    note: str = ""
+    """What the person should know of the choice: that nobody asked for this model."""
 
 
 async def resolve(
@@ -74,7 +81,7 @@ async def resolve(
     known = search.known
     spare = fallback or search.text("fallbackModel")
     provider = RetryingProvider(
-        _open(endpoint, env, known),
+        _profiled(_open(endpoint, env, known), endpoint, known.facts(model), env),
         policy=RetryPolicy.from_env(env),
         fallback=known.resolve(spare, env) if spare else None,
     )
@@ -85,7 +92,26 @@ async def resolve(
         endpoint=endpoint.name,
         facts=known.facts(model),
         catalogue=known,
+        note=search.note,
     )
+
+
+def _profiled(provider: Provider, endpoint: Endpoint, facts: ModelFacts, env: Mapping[str, str]) -> Provider:
+    """A small model is spoken to the way it can answer; whether one is small, the catalogue, its size or a probe
+    decides. Models behind a key are taken for large unless the catalogue or the person says otherwise."""
+    wish = env.get("WEFT_PROFILE", "")
+    if not endpoint.local and wish != "small" and facts.profile != "small":
+        return provider
+    from weft.paths import weft_home
+    from weft.providers.small.choose import ProbedProvider, decided
+    from weft.providers.small.provider import SmallProvider
+
+    small = decided(facts, wish)
+    if small is None:
+        place = weft_home(env) / "probes.json"
+        key = f"{endpoint.base_url} {facts.id}"
+        return ProbedProvider(provider, model=facts.id, window=facts.context_window, place=place, key=key)
+    return SmallProvider(provider, window=facts.context_window) if small else provider
 
 
 def limits_from(env: Mapping[str, str]) -> HttpLimits:
@@ -100,6 +126,13 @@ def limits_from(env: Mapping[str, str]) -> HttpLimits:
 
 
 def _open(endpoint: Endpoint, env: Mapping[str, str], known: Catalogue) -> Provider:
+    if endpoint.name == _GGUF:
+        from pathlib import Path
+
+        from weft.paths import weft_home
+        from weft.providers.gguf.provider import GgufProvider
+
+        return GgufProvider(Path(endpoint.base_url), folder=weft_home(env) / "run", env=env)
     limits = limits_from(env)
     if endpoint.dialect == "anthropic":
         from weft.providers.anthropic import AnthropicProvider
@@ -115,9 +148,11 @@ def _open(endpoint: Endpoint, env: Mapping[str, str], known: Catalogue) -> Provi
             env=env,
             known=known,
         )
+    from weft.protocols.openai_chat import ChatOptions, Constraint
     from weft.providers.openai import OpenAIProvider
 
     return OpenAIProvider(
+        options=ChatOptions(constraint=cast(Constraint, endpoint.constraint)) if endpoint.local else None,
         key=endpoint.key,
         base_url=endpoint.base_url,
         name=endpoint.name,
@@ -135,6 +170,7 @@ class _Search:
         self._find_local = find_local
         self._helper = helper
         self._own = _providers(settings)
+        self.note = ""
         self.known = catalogue().extended(settings.get("models"))
         for name, entry in self._own.items():
             self.known = self.known.extended(entry.models, family=name)
@@ -156,7 +192,7 @@ class _Search:
     def _split(self, asked: str) -> tuple[str | None, str | None]:
         """`ollama:qwen3` names a server of ours; `qwen3:8b` and `openai/gpt-oss` are names of models."""
         name, colon, model = asked.partition(":")
-        if colon and name in (*self._own, *_LOCAL, "anthropic", "openai", "openrouter"):
+        if colon and name in (*self._own, *_LOCAL, _GGUF, "anthropic", "openai", "openrouter"):
             return name, self.known.resolve(model, self._env) if model else None
         return None, None
 
@@ -193,7 +229,12 @@ class _Search:
             return openai, await self._only_model(openai)
         for server in await self._find_local():
             if server.models:
-                return self._local(server), _best(server)
+                best = _best(server)
+                self.note = f"No key is set, so {best} of {server.name} on this machine answers."
+                return self._local(server), best
+        if (found := self._first_file()) is not None:
+            self.note = f"No key is set, so the local model {found[1]} answers."
+            return found
         raise ProviderError("no model can be reached: no key is set and no local server answers",
                             kind="authentication_failed", hint=NO_MODEL_HINT)  # fmt: skip
 
@@ -210,6 +251,8 @@ class _Search:
             endpoint = self._openai()
         elif name == "openrouter":
             endpoint = self._openrouter()
+        elif name == _GGUF:
+            return self._file(model)
         elif name in _LOCAL:
             server = next((one for one in await self._find_local() if one.name == name), None)
             if server is None:
@@ -217,12 +260,43 @@ class _Search:
                                     hint=f"Start {name}, or choose another model.")  # fmt: skip
             endpoint, model = self._local(server), model or (_best(server) if server.models else None)
         else:
-            known = ", ".join(sorted({*self._own, *_LOCAL, "anthropic", "openai", "openrouter"}))
+            known = ", ".join(sorted({*self._own, *_LOCAL, _GGUF, "anthropic", "openai", "openrouter"}))
             raise UsageError(f"there is no provider {name!r}", hint=f"Known are {known}.")
         if endpoint is None:
             raise ProviderError(f"there is no key for {name}", kind="authentication_failed",
                                 hint=f"Set {name.upper()}_API_KEY.")  # fmt: skip
         return endpoint, model or await self._only_model(endpoint)
+
+    def _file(self, name: str | None) -> tuple[Endpoint, str]:
+        """A GGUF file of this machine."""
+        from weft.paths import weft_home
+        from weft.providers.gguf.store import Store
+
+        store = Store(weft_home(self._env), self._env)
+        if not name:
+            name = next(iter(store.all()), None)
+        if name is None:
+            raise ProviderError("there is no local model yet", kind="model_not_found",
+                                hint="weft model add brings one: weft model add --help.")  # fmt: skip
+        weights = store.get(name)
+        from weft.transports.llama_child import CONTEXT
+
+        window = self._env.get("WEFT_LOCAL_CONTEXT", "")
+        self.known = self.known.extended(
+            {weights.name: {"context_window": int(window) if window.isdigit() else CONTEXT, "max_output": 2048}},
+            family=_GGUF,
+        )
+        return Endpoint(name=_GGUF, dialect="openai", base_url=weights.path, local=True), weights.name
+
+    def _first_file(self) -> tuple[Endpoint, str] | None:
+        from weft.transports.llama_child import has_llama
+
+        if not has_llama():
+            return None
+        try:
+            return self._file(None)
+        except ProviderError:
+            return None
 
     async def _only_model(self, endpoint: Endpoint) -> str:
         named = self._env.get("OPENAI_MODEL")
@@ -280,10 +354,18 @@ class _Search:
 
     def _local(self, server: "LocalServer") -> Endpoint:
         known = {
-            m.id: {"context_window": m.context_window, "tools": m.tools, "images": m.images} for m in server.models
+            m.id: {
+                "context_window": m.context_window,
+                "tools": m.tools,
+                "images": m.images,
+                "parameters": m.parameters,
+            }
+            for m in server.models
         }
         self.known = self.known.extended(known, family=server.name)
-        return Endpoint(name=server.name, dialect="openai", base_url=f"{server.url}/v1")
+        return Endpoint(
+            name=server.name, dialect="openai", base_url=f"{server.url}/v1", local=True, constraint=server.constraint
+        )
 
     async def _configured(self, name: str, entry: "_Entry") -> Endpoint:
         key = self._env.get(entry.api_key_env) if entry.api_key_env else None

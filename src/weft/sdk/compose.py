@@ -205,6 +205,8 @@ class Ground:
         from weft.providers.resolve import resolve
 
         found = await resolve(wanted, settings=self.settings.values, env=self.env, fallback=self.options.fallback_model)
+        if found.note:
+            self.notes.append(found.note)
         return Chosen(
             provider=found.provider, model=found.model, key_source=found.key_source, catalogue=found.catalogue
         )
