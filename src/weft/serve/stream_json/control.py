@@ -90,7 +90,7 @@ async def _set_thinking(session: Session, body: Json) -> Json:
 
 
 async def _mcp_status(session: Session, body: Json) -> Json:
-    return {"mcpServers": [_server(one) for one in session.info.servers]}
+    return {"mcpServers": [_server(one) for one in session.state.offers.servers()]}
 
 
 def _server(server: ServerInfo) -> Json:
@@ -122,7 +122,7 @@ async def _mcp_reconnect(session: Session, body: Json) -> Json:
 
 def _name(session: Session, body: Json) -> str:
     name = str(body.get("serverName") or "")
-    if name not in [server.name for server in session.info.servers]:
+    if name not in [server.name for server in session.state.offers.servers()]:
         raise UsageError(f"Server not found: {name}")
     return name
 
