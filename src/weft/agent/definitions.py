@@ -4,6 +4,7 @@ The first of two with the same name counts: the organisation's, the caller's (`-
 person's own, the built-in one. What a file says and we do not know is kept in `fields`.
 """
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, cast
@@ -99,6 +100,23 @@ def find(
         safe = agent if trusted or agent.origin != "project" else agent.harmless()
         found.setdefault(agent.name, safe)
     return found
+
+
+def state_of_files(where: Where) -> tuple[tuple[str, int, int], ...]:
+    """Every file that may be a definition, with its change time and size: another state, other agents."""
+    found: list[tuple[str, int, int]] = []
+    folders = [root / "agents" for root, _ in roots(where)]
+    if "project" in where.sources:
+        for folder in project_folders(where):
+            folders += [folder / ".github" / name for name in ("chatmodes", "agents", "prompts")]
+    if "user" in where.sources:
+        folders.append(where.homes.user / ".copilot" / "agents")
+    for folder in folders:
+        for path in markdown(folder):
+            with contextlib.suppress(OSError):
+                stat = path.stat()
+                found.append((str(path), stat.st_mtime_ns, stat.st_size))
+    return tuple(found)
 
 
 def _from_files(where: Where) -> Iterator[AgentDefinition]:

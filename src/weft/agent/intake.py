@@ -47,6 +47,11 @@ class Intake:
     def refresh(self) -> None:
         self._commands = self._skills = None
 
+    def add(self, command: Builtin) -> None:
+        """A command that somebody brings; the name of one that is there stays with that."""
+        for name in (command.name, *command.aliases):
+            self._builtins.setdefault(name, command)
+
     @property
     def skills(self) -> dict[str, skills_.Skill]:
         if self._skills is None:
@@ -86,9 +91,11 @@ class Intake:
         before = tuple(_pasted(block) if isinstance(block, Text) else block for block in content[:-1])
         if len(content) == 1 and (found := await self._special(typed.strip())) is not None:
             return found
+        if await self.desk.handed(typed):
+            return Taken(content=(*before, last))
         if typed.startswith("/") and (taken := await self._command(typed.strip(), before)) is not None:
             return taken
-        reminders = await self._attached(f"{typed}\n{self.desk.pointed_at()}")
+        reminders = (*await self._attached(f"{typed}\n{self.desk.pointed_at()}"), *await self.desk.referred(typed))
         return Taken(content=(*before, last), reminders=(*self.desk.looked_at(), *reminders))
 
     async def _special(self, text: str) -> Taken | None:

@@ -68,7 +68,8 @@ INTERRUPTED = {
 class Thread(Protocol):
     """One history with a loop on it: the main conversation, or a subagent."""
 
-    history: History
+    @property
+    def history(self) -> History: ...
 
     async def run(self, turn: Turn) -> Reply: ...
 

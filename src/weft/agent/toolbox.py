@@ -18,10 +18,14 @@ class ToolBox:
         *,
         offered: Callable[[AnyTool], bool] = lambda _tool: True,
     ) -> None:
-        self._sources = sources
+        self._sources = list(sources)
         self._offered = offered
         self._revealed: set[str] = set()
         self._specs: dict[int, ToolSpec] = {}
+
+    def add(self, source: Callable[[], Iterable[AnyTool]]) -> None:
+        """One more source, after the others."""
+        self._sources.append(source)
 
     def all(self) -> dict[str, AnyTool]:
         found: dict[str, AnyTool] = {}

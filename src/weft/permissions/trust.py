@@ -131,7 +131,22 @@ def _hashes(root: str) -> dict[str, tuple[str, tuple[str, ...]]]:
         data = _bytes(Path(root) / name)
         if data.strip():
             found[name] = (_digest(data), ())
+    plugins = Path(root, ".weft", "plugins")
+    if plugins.is_dir():
+        found[".weft/plugins"] = (_digest(_folder(plugins)), ("plug-ins",))
     return found
+
+
+def _folder(folder: Path) -> bytes:
+    """Names and contents of all that is below a folder, as far as it can be read: code of a plug-in runs, so any
+    change of it asks again. What Python itself compiled is left out."""
+    parts: list[bytes] = []
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(names):
+            path = Path(top, name)
+            parts.append(os.fsencode(os.path.relpath(path, folder)) + b"\0" + _bytes(path) + b"\0")
+    return b"".join(parts)
 
 
 def _digest(data: bytes) -> str:

@@ -399,11 +399,14 @@ class Compacted(Event, frozen=True, tag=True):
 
 
 class Notice(Event, frozen=True, tag=True):
-    """A sentence for the person; never sent to the model. `tag` names its kind for programs."""
+    """A sentence for the person; never sent to the model. `tag` names its kind for programs, `data` is for them;
+    `display` says the same as `text` for surfaces that can show more."""
 
     text: str
     level: Literal["info", "notice", "warning", "error"] = "info"
     tag: str = ""
+    display: tuple[Display, ...] = ()
+    data: object = None
 
 
 class TaskInfo(msgspec.Struct, frozen=True):

@@ -34,6 +34,7 @@ from weft.schema.events import ModelInfo
 from weft.schema.messages import ThinkingConfig, Usage
 from weft.schema.records import Record
 from weft.sdk.conversation import Conversation, open_conversation
+from weft.sdk.plugins import Plugins
 from weft.sdk.staff import Staff
 from weft.sessions.port import SessionLog, SessionStore
 from weft.settings import Settings, load_settings
@@ -128,18 +129,23 @@ class Ground:
         self.settings = self._settings()
         self.conversation = self._conversation()
         self.gate = self._gate()
+        self.plugins = Plugins(self)
         self.resolved = await self._resolve(self.options.model or self._former_model())
         self.state = self._state()
         self.asks = Asks(self.channel.put, self.options.asks)
         self.sandbox = self._sandbox()
         self.hooks = self._hooks()
+        self.options = await self._with_servers_of_plugins()
         self.inline = await self._inline()
         self.where = Where.of_this_machine(self.options.cwd, self.sources)
         self.staff = Staff(self, self.where)
         self.main_agent = self.staff.main()
         from weft.sdk.workbench import Workbench
 
-        return Workbench(self).session()
+        bench = Workbench(self)
+        session = bench.session()
+        self.plugins.join(bench, session)
+        return session
 
     # --- the ground -------------------------------------------------------------------------------------------
 
@@ -196,8 +202,21 @@ class Ground:
         resumed = self.conversation.resumed
         return resumed.model or None if resumed is not None else None
 
+    async def find_model(self, wanted: str) -> "Chosen":
+        """Another model than the session's, for one use."""
+        return await self._resolve(wanted)
+
+    async def _with_servers_of_plugins(self) -> SessionOptions:
+        joined = self.plugins.joined
+        servers = await joined.servers() if joined is not None and not self.options.strict_mcp else {}
+        if not servers:
+            return self.options
+        return msgspec.structs.replace(self.options, mcp_servers={**servers, **(self.options.mcp_servers or {})})
+
     async def _resolve(self, wanted: str | None) -> "Chosen":
         """The model, and who answers for it."""
+        if self.plugins.joined is not None and (offered := await self.plugins.joined.choose(wanted)) is not None:
+            return offered
         if self.overrides.provider is not None:
             known = catalogue().extended(self.settings.values.get("models"))
             name = known.resolve(wanted, self.env) if wanted else self.overrides.provider.name
@@ -300,7 +319,8 @@ class Ground:
         return price(model, usage, self.resolved.catalogue)
 
     def models(self) -> tuple[ModelInfo, ...]:
-        return self.resolved.catalogue.choices()
+        joined = self.plugins.joined
+        return self.resolved.catalogue.choices() + (joined.models() if joined is not None else ())
 
     async def choose(self, model: str | None) -> str:
         """Another model for a session that runs; None is the one that the settings name."""

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from weft.agent.definitions import AgentDefinition, find
+from weft.agent.definitions import AgentDefinition, find, state_of_files
 from weft.agent.folders import Where
 from weft.errors import ToolError, UsageError
 from weft.settings.layers import as_object
@@ -14,21 +14,33 @@ DEFAULT = "general-purpose"
 
 
 class Staff:
-    """Definitions are read when they are first needed; a broken one given by the caller is told at the start."""
+    """Definitions are read when they are first needed, and again when a file of theirs changed; a broken one given by
+    the caller is told at the start."""
 
     def __init__(self, ground: "Ground", where: Where) -> None:
         self._ground = ground
         self._where = where
         self._known: dict[str, AgentDefinition] | None = None
+        self._stamp: object = None
 
     @property
     def known(self) -> dict[str, AgentDefinition]:
-        if self._known is None:
-            ground = self._ground
+        """As the files and the plug-ins' providers are now: what changed is read again."""
+        ground = self._ground
+        joined = ground.plugins.joined
+        managed, others = joined.agents() if joined is not None else ([], [])
+        stamp = (state_of_files(self._where), managed, others)
+        if self._known is None or stamp != self._stamp:
             settings = as_object(ground.settings.values.get("agents"))
-            self._known = find(
-                self._where, given=ground.options.agents, settings=settings, trusted=ground.settings.trusted
-            )
+            found = find(self._where, given=ground.options.agents, settings=settings, trusted=ground.settings.trusted)
+            own = {agent.name: agent for agent in managed if found.get(agent.name, agent).origin != "managed"}
+            fresh = {**found, **own}
+            for agent in others:
+                fresh.setdefault(agent.name, agent)
+            changed = self._known is not None and fresh != self._known
+            self._known, self._stamp = fresh, stamp
+            if changed:
+                ground.state.changed("agents")
         return self._known
 
     def names(self) -> tuple[str, ...]:

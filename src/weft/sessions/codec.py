@@ -37,6 +37,7 @@ MARKS: Final = frozenset(
         "content-replacement",
         "cost-state",
         "custom-title",
+        "participant-turn",
         "file-history-delta",
         "file-history-snapshot",
         "last-prompt",

@@ -103,7 +103,11 @@ class SettingsFile(msgspec.Struct, rename="camel", omit_defaults=True):
         bool, Meta(description="Policy only: no other file's allow rules count.")
     ] = False
     web_search: Annotated[Json, Meta(description="The endpoint that WebSearch asks.")] = {}
-    enabled_plugins: Json = {}
+    enabled_plugins: Annotated[Json, Meta(description="Plug-ins by name: true switches on, false off.")] = {}
+    plugins: Annotated[Json, Meta(description="Settings of plug-ins, by name.")] = {}
+    detect_participants: Annotated[
+        bool, Meta(description="A prompt that is clearly for a plug-in's participant goes to it without being named.")
+    ] = True
     extra_known_marketplaces: Json = {}
     file_suggestion: Json = {}
     otel_headers_helper: str = ""

@@ -85,6 +85,14 @@ async def _no_pieces() -> Sequence[Piece]:
     return ()
 
 
+async def _nobody(text: str) -> bool:
+    return False
+
+
+async def _no_references(text: str) -> Content:
+    return ()
+
+
 async def _no_editor(arguments: str) -> str:
     return "Editors can be attached where somebody is there to look at them."
 
@@ -118,6 +126,10 @@ class Desk(msgspec.Struct, kw_only=True):
     """What the person looks at in an attached editor, once per change."""
     pointed_at: Callable[[], str] = lambda: ""
     """What they pointed at there since the last prompt, as they would have typed it."""
+    handed: Callable[[str], Awaitable[bool]] = _nobody
+    """Hands a prompt to the participant that it is for; False when it is for the model."""
+    referred: Callable[[str], Awaitable[Content]] = _no_references
+    """What the model is told about the `#tools` that a prompt names."""
     home: Path | None = None
 
 
