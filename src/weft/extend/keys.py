@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 LANGUAGES: Final[Mapping[str, str]] = {
     ".py": "python",
