@@ -1,5 +1,6 @@
 """A real browser, started once."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -70,8 +71,10 @@ class Visit:
         self.context.close()
 
     def shot(self, name: str) -> None:
-        """Into the documentation, when the pictures are wanted."""
-        self.page.wait_for_timeout(250)
+        """Into the documentation, when `WEFT_SCREENSHOTS` is set: pictures differ a little from run to run."""
+        if not os.environ.get("WEFT_SCREENSHOTS"):
+            return
+        self.page.wait_for_timeout(300)
         IMAGES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=str(IMAGES / f"web-{name}.png"))
 

@@ -65,6 +65,8 @@ class Conversation:
         self.updated = updated or time.time()
         self.log = ChunkLog()
         self.transcript = Transcript()
+        self.entry = anyio.Lock()
+        """Prompts go in one at a time, in the order in which they came."""
         self.viewers: set[Viewer] = set()
         self.info: e.SessionInfo | None = None
         self._start = start

@@ -117,10 +117,12 @@ class Desk:
             case m.SetMode() | m.SetThink() | m.SetModel() | m.SetAgent() | m.SetWorkspaceFolder():
                 await self._choose(message, conversation)
             case m.SendMessage():
-                await self._send(message, conversation)
+                async with conversation.entry:
+                    await self._send(message, conversation)
             case m.WakeAgent():
-                if not conversation.live and await self._unavailable(conversation.opening.agent) is None:
-                    conversation.wake(hub.group)
+                async with conversation.entry:
+                    if not conversation.live and await self._unavailable(conversation.opening.agent) is None:
+                        conversation.wake(hub.group)
             case m.CancelCurrent(drop_queue=drop):
                 if conversation.live:
                     await conversation.send(c.Cancel(drop_queue=drop), hub.group)

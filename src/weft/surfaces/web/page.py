@@ -66,7 +66,7 @@ async def serve_page(socket: WebSocket, hub: Hub, keys: Keys) -> None:
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_write, page, group.cancel_scope)
-            await _read(socket, page, Desk(hub, page, keys))
+            await _read(socket, page, hub, Desk(hub, page, keys))
             group.cancel_scope.cancel()
     finally:
         hub.leave(page)
@@ -80,7 +80,7 @@ async def _write(page: Page, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
-async def _read(socket: WebSocket, page: Page, desk: Desk) -> None:
+async def _read(socket: WebSocket, page: Page, hub: Hub, desk: Desk) -> None:
     broken = 0
     while True:
         try:
@@ -96,7 +96,11 @@ async def _read(socket: WebSocket, page: Page, desk: Desk) -> None:
                 await socket.close(BROKEN, "not our protocol")
                 return
             continue
-        await act(desk, page, message)
+        if isinstance(message, m.SendMessage | m.WakeAgent):
+            # Looking for an agent may take long, and the page has other things to say meanwhile.
+            hub.group.start_soon(act, desk, page, message)
+        else:
+            await act(desk, page, message)
 
 
 async def act(desk: Desk, page: Page, message: m.FromPage) -> None:

@@ -49,7 +49,7 @@ export class Panels {
         const rules = data.rules.filter((rule) => rule.behavior === behavior);
         if (!rules.length) return null;
         return h("section", {}, h("h3", {}, t(`rules.${behavior}`)), h("ul.rules", {}, rules.map((rule) =>
-          h(`li.rule.${behavior}`, {}, h("code", {}, rule.rule), h("span.muted", { title: rule.origin }, `${t("rules.from")} ${rule.origin}`),
+          h(`li.rule.${behavior}`, {}, h("div", {}, h("code", {}, rule.rule), h("small.muted", { title: rule.origin }, `${t("rules.from")} ${rule.origin.replaceAll(`${folder}/`, "")}`)),
             rule.removable ? button(t("rules.remove"), { iconName: "trash", kind: "quiet", onclick: () =>
               this.deps.socket.ask("removeRule", { rule: rule.rule, behavior, layer: rule.layer, folder }).then(again, (error) => toast(error.message, "error")) }) : null))));
       });
