@@ -31,6 +31,8 @@ from weft.surfaces.terminal.words import t
 if TYPE_CHECKING:
     from weft.surfaces.terminal.asks.panel import Panel
 
+ROOMY = 36
+"""Rows from which the list of what is to be done stays while something is asked."""
 FRAME = 1 / 30
 """Seconds between two paints of what streams; more when a paint takes long."""
 
@@ -198,6 +200,7 @@ class TerminalApp(Actions, App[int]):
             old.remove()
         box = screen.query_one("#compose")
         box.set_class(ask is not None, "hidden")
+        screen.query_one(Todos).set_class(ask is not None and self.size.height < ROOMY, "away")
         self.popup.hide()
         if ask is None:
             self.composer.focus()

@@ -14,7 +14,11 @@ MARKS = {"pending": "☐", "in_progress": "◐", "completed": "☑"}
 
 
 class Todos(Widget):
-    DEFAULT_CSS = "Todos { height: 0; display: none; margin: 1 0 0 0; } Todos.open { display: block; }"
+    DEFAULT_CSS = """
+    Todos { height: 0; display: none; margin: 1 0 0 0; }
+    Todos.open { display: block; }
+    Todos.away { display: none; }
+    """
 
     def __init__(self, look: Palette | None = None) -> None:
         super().__init__()

@@ -18,11 +18,21 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from weft import __version__
 from weft.surfaces.terminal.entries import Entry, ReplyEntry, ToolEntry
 from weft.surfaces.terminal.model import Model
 from weft.surfaces.terminal.paint.entry import Painted
+from weft.surfaces.terminal.paint.lines import Line, clean
 from weft.surfaces.terminal.paint.palette import Palette, palette
+from weft.surfaces.terminal.words import t
 
+TIPS = (
+    ("?", "all keys and commands"),
+    ("@", "name a file, / a command, ! a shell line of your own"),
+    ("shift+tab", "ask first, accept edits, or plan"),
+    ("/resume", "go on with an earlier conversation"),
+)
+KEPT_STRIPS = 1_000
 SLICE = 0.006
 """Seconds of painting at a time, when there is a lot of it."""
 
@@ -59,6 +69,8 @@ class Transcript(ScrollView, can_focus=True):
         self._starts: list[int] = [0]
         self._places: dict[int, int] = {}
         self._generation = model.generation
+        self._strips: dict[int, Strip] = {}
+        self._base: Style | None = None
         self._stale = 0
         """Entries before this place are painted for another width or palette."""
 
@@ -83,6 +95,7 @@ class Transcript(ScrollView, can_focus=True):
         if self._generation != self.model.generation:
             self._rebuild()
         changed: int | None = None
+        kept = 0
         for place in range(len(self._rows), len(self.model.entries)):
             self._append(self.model.entries[place])
             changed = place if changed is None else changed
@@ -90,10 +103,11 @@ class Transcript(ScrollView, can_focus=True):
             place = self._places.get(key)
             if place is not None and place >= self._stale:
                 self._rows[place].refresh(self._width, self.look, self._cwd)
-                changed = place if changed is None else min(changed, place)
+                if changed is None or place < changed:
+                    changed, kept = place, self._rows[place].kept
         self.model.touched.clear()
         if changed is not None:
-            self._resized_from(changed)
+            self._resized_from(changed, kept)
 
     def _append(self, entry: Entry) -> None:
         self._places[id(entry)] = len(self._rows)
@@ -110,15 +124,24 @@ class Transcript(ScrollView, can_focus=True):
         self._stale, self.chosen = 0, None
         self._resized_from(0)
 
-    def _resized_from(self, place: int) -> None:
-        """Lines from this entry on are others now."""
-        first = self._starts[place]
-        start = first
+    def _resized_from(self, place: int, kept: int = 0) -> None:
+        """Lines from this entry on are others now, but for the first `kept` of it."""
+        start = self._starts[place]
+        first = start + kept
+        self._forget_strips(first)
         del self._starts[place + 1 :]
         for row in self._rows[place:]:
             start += len(row.lines)
             self._starts.append(start)
         self._show(first)
+
+    def _forget_strips(self, first: int) -> None:
+        """Strips keep what they look like on the terminal, so those of lines that stand are used again."""
+        if first == 0:
+            self._strips.clear()
+        else:
+            for at in [at for at in self._strips if at >= first]:
+                del self._strips[at]
 
     def _show(self, first: int) -> None:
         self.virtual_size = Size(self._width, self.total)
@@ -151,17 +174,36 @@ class Transcript(ScrollView, can_focus=True):
             self.set_timer(0.01, self._paint_slice)
 
     def on_resize(self, event: events.Resize) -> None:
+        self._strips.clear()
         self.update()
         self.repaint_all()
         if self.following:
             self.scroll_end(animate=False, immediate=True, force=True, x_axis=False)
 
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+        self._base = None
+
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
+        strip = self._strips.get(at)
+        if strip is None:
+            strip = self._make_strip(at, y)
+            if self._rows:
+                self._strips[at] = strip
+        return strip
+
+    def _make_strip(self, at: int, y: int) -> Strip:
+        if len(self._strips) > KEPT_STRIPS:
+            self._strips.clear()
         width = self.size.width
-        base = self.rich_style
+        if self._base is None:
+            self._base = self.rich_style
+        base = self._base
         if not 0 <= at < self.total:
-            return Strip.blank(width, base)
+            line = welcome(self.model, self.look, y) if not self._rows else []
+            return Strip(line).apply_style(base).crop_extend(0, width, base)
         place = bisect_right(self._starts, at) - 1
         line = self._rows[place].lines[at - self._starts[place]]
         mark = "▌" if place == self.chosen and self.has_focus and (line or at > self._starts[place]) else " "
@@ -187,6 +229,7 @@ class Transcript(ScrollView, can_focus=True):
         return selection.extract("\n".join(f" {line}".rstrip() for line in lines)), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
+        self._strips.clear()
         self.refresh()
 
     # --- keys and clicks --------------------------------------------------------------------------------------
@@ -198,6 +241,12 @@ class Transcript(ScrollView, can_focus=True):
     def action_follow(self) -> None:
         self.following = True
         self.scroll_end(animate=False, immediate=True, force=True)
+
+    def on_focus(self) -> None:
+        self._strips.clear()
+
+    def on_blur(self) -> None:
+        self._strips.clear()
 
     def action_leave(self) -> None:
         self.chosen = None
@@ -215,6 +264,7 @@ class Transcript(ScrollView, can_focus=True):
             self.scroll_to(y=start, animate=False, immediate=True, force=True)
         elif end > top + height:
             self.scroll_to(y=end - height, animate=False, immediate=True, force=True)
+        self._strips.clear()
         self.refresh()
 
     def action_fold(self) -> None:
@@ -256,6 +306,19 @@ class Transcript(ScrollView, can_focus=True):
             if not isinstance(self._rows[place].entry, ReplyEntry):
                 self.chosen = place
                 self._toggle(place)
+
+
+def welcome(model: Model, look: Palette, y: int) -> Line:
+    """What an empty conversation shows: where one is, and the keys worth knowing."""
+    info = model.info
+    rows: list[Line] = [
+        [],
+        [Segment("  Weft ", look.heading), Segment(__version__, look.dim)],
+        [Segment(f"  {clean(info.cwd)} · {clean(info.model)}" if info is not None else "", look.dim)],
+        [],
+        *([Segment(f"  {key:<10}", look.strong), Segment(t(text), look.dim)] for key, text in TIPS),
+    ]
+    return rows[y] if y < len(rows) else []
 
 
 def text_of_entry(entry: Entry) -> str:

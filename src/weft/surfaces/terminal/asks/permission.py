@@ -53,11 +53,13 @@ class PermissionPanel(Panel):
         what = [Segment(f"{clean(ask.use.name)}  ", look.strong)]
         title += wrap([(title_of(entry, self._cwd), look.text)], width, first=what, rest=[Segment("  ")])
         if ask.reason:
-            title += wrap([(clean(ask.reason), look.dim)], width)
+            title += wrap([(clean(ask.reason).replace(f"{self._cwd}/", ""), look.dim)], width)
         diff = self._diff
         if self._hunk is not None and diff is not None:
             return [*title, *paint_diff(diff, width, look, refused=self._refused, at=self._hunk)]
         shown = [line for view in ask.preview for line in paint_display(view, width, look)]
+        if len(ask.preview) == 1 and diff is not None:
+            shown = paint_diff(diff, width, look)
         if not shown and (ask.use.name != "Bash" or len(ask.use.input) > 2):
             shown = argument_lines(ask.use.input, width, look)
         return [*title, [], *shown] if shown else title

@@ -27,6 +27,8 @@ class Painted:
         self.lines: list[Line] = []
         self.stable = 0
         """Lines at the start that no refresh will change."""
+        self.kept = 0
+        """Lines at the start that the last refresh did not change."""
         self._key: tuple[int, str, int, bool] | None = None
         self._pieces = 0
 
@@ -37,6 +39,7 @@ class Painted:
             return False
         same_look = self._key is not None and self._key[:2] == key[:2]
         self._key = key
+        self.kept = 0
         if isinstance(entry, ReplyEntry):
             self._reply(entry, width, palette, again=not same_look)
         else:
@@ -49,6 +52,7 @@ class Painted:
         if again or self._pieces > len(entry.pieces.done):
             self.lines, self.stable, self._pieces = [], 0, 0
         del self.lines[self.stable :]
+        self.kept = self.stable
         for piece in entry.pieces.done[self._pieces :]:
             self._add(piece, room, width, palette)
         self._pieces, self.stable = len(entry.pieces.done), len(self.lines)
