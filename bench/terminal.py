@@ -143,9 +143,7 @@ def stream() -> None:
 
     for size in (250_000, 500_000, 1_000_000):
         spent, lines = anyio.run(once, size)
-        print(
-            f"stream  {size:>9,} characters: {spent:.2f} s of CPU, {spent / size * 1e6:.2f} microseconds each, {lines} lines"
-        )
+        print(f"stream  {size:>9,} characters: {spent:.2f} s of CPU, {spent / size * 1e6:.2f} µs each, {lines} lines")
 
 
 def model_server(folder: str) -> tuple[int, str]:

@@ -6,6 +6,7 @@ Modules are imported when their command is run, never before.
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "acp": ("weft.cli.acp", "offer Weft to editors and programs that speak ACP"),
     "agents": ("weft.cli.agents", "list the agents of this machine, their versions and whether they answer"),
+    "completion": ("weft.cli.completion", "print shell completion for bash, zsh or fish"),
     "context": ("weft.cli.context", "show what the model is told here, from where, and what it costs"),
     "demo": ("weft.cli.demo", "see the agent fix a bug in a small bundled project, without a key"),
     "doctor": ("weft.cli.doctor", "say what was found, what is missing and what to do"),

@@ -11,7 +11,9 @@ import anyio
 from weft.schema.content import AnyBlock, Json, Text, Thinking, ToolUse
 from weft.testing.fake_anthropic import Answer, FakeAnthropic
 
-FLOOD = "".join(f"Line {number} of a long reply that goes on and on, with `code` and **weight**.\n\n" for number in range(4000))
+FLOOD = "".join(
+    f"Line {number} of a long reply that goes on and on, with `code` and **weight**.\n\n" for number in range(4000)
+)
 OLD = "    return ordered[len(ordered) // 2]\n"
 NEW = """\
     middle = len(ordered) // 2

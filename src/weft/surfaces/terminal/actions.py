@@ -316,15 +316,12 @@ class Actions(Base):
 
         self.later(partial(edit_text, self.me))
 
-    def take_back(self) -> bool:
-        """The last waiting prompt comes back into the composer."""
+    def on_composer_wants_back(self, event: Composer.WantsBack) -> None:
         me = self.me
         queue = me.conversation.model.queue
-        if not queue:
-            return False
-        me.conversation.send(c.DropPrompt(queue[-1].id))
-        me.composer.put(queue[-1].text)
-        return True
+        if queue:
+            me.conversation.send(c.DropPrompt(queue[-1].id))
+            me.composer.put(queue[-1].text)
 
     # --- a person who looks elsewhere -------------------------------------------------------------------------
 

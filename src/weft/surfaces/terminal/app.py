@@ -167,6 +167,7 @@ class TerminalApp(Actions, App[int]):
         model, status = self.conversation.model, self.status
         status.starting = not self.conversation.live and self.conversation.failed is None
         status.refresh()
+        self.composer.waiting = bool(model.queue)
         self.screen_stack[0].query_one(Todos).show(model.todos)
         self.screen_stack[0].query_one(Tabs).show(self.conversations, self.at)
         self._show_ask()

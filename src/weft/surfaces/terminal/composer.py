@@ -41,6 +41,9 @@ class Composer(TextArea):
             super().__init__()
             self.key = key
 
+    class WantsBack(Message):
+        """Up on an empty line while a prompt waits: it comes back to be changed."""
+
     class ImagePasted(Message):
         """A path of a picture was pasted or dropped."""
 
@@ -54,6 +57,8 @@ class Composer(TextArea):
         self.past = history
         self.attachments = Attachments()
         self.vim = VimKeys() if vim else None
+        self.waiting = False
+        """Prompts wait for their turn."""
         self.choosing = False
         """A list of completions is open: arrows, Tab, Enter and Escape belong to it."""
 
@@ -88,6 +93,9 @@ class Composer(TextArea):
         elif key in ("shift+enter", "ctrl+j", "alt+enter"):
             self._stop(event)
             self.insert("\n")
+        elif key == "up" and not self.text and self.waiting:
+            self._stop(event)
+            self.post_message(self.WantsBack())
         elif key in ("up", "down") and self._walk(older=key == "up"):
             self._stop(event)
         else:

@@ -37,7 +37,7 @@ def paint_code(code: str, language: str, width: int, palette: Palette) -> list[L
 
 def wrap_code(spans: Sequence[Span], width: int, before: Sequence[Segment]) -> list[Line]:
     """Cuts at the width, not at words: code keeps its columns."""
-    room = max(8, width - sum(segment.cell_length for segment in before))
+    room = max(2, width - sum(segment.cell_length for segment in before))
     lines: list[Line] = [list(before)]
     used = 0
     for text, style in spans:

@@ -13,6 +13,7 @@ KEYS = (
     ("shift+enter, ctrl+j, \\ enter", "a new line"),
     ("up, down", "what was typed before; ctrl+r searches it"),
     ("/  @  !  #", "commands, files, a shell command of your own, a note for the memory"),
+    ("up on an empty line", "takes a waiting message back, to change it"),
     ("tab", "take the completion"),
     ("escape", "interrupt; twice: go back to before a message"),
     ("shift+tab", "the next mode: ask first, accept edits, plan"),
