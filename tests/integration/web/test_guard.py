@@ -1,5 +1,6 @@
 """Who may talk to the host: `security.md` 37 to 43, each tried over a real socket."""
 
+import contextlib
 from pathlib import Path
 
 import anyio
@@ -192,3 +193,32 @@ async def test_a_port_that_is_taken_is_said_so(tmp_path: Path) -> None:
         WebHost(hub, port=taken.port)
     assert "Leave the port out" in str(error.value.hint)
     taken.close()
+
+
+async def test_connections_that_never_finish_their_head_hold_nobody_up(tmp_path: Path) -> None:
+    async with served(tmp_path) as site:
+        await site.log_in()
+        async with contextlib.AsyncExitStack() as stack:
+            for _ in range(50):
+                stream = await anyio.connect_tcp("127.0.0.1", site.host.port)
+                await stack.enter_async_context(stream)
+                await stream.send(b"GET / HTTP/1.1\r\nHost:")
+            with anyio.fail_after(5):
+                assert (await site.get("/", Cookie=site.cookie))[0] == 200
+
+
+async def test_a_frame_that_is_not_masked_closes_the_socket(tmp_path: Path) -> None:
+    async with served(tmp_path) as site:
+        await site.log_in()
+        head = (
+            f"GET /socket HTTP/1.1\r\nHost: 127.0.0.1:{site.host.port}\r\nOrigin: http://127.0.0.1:{site.host.port}\r\n"
+            f"Cookie: {site.cookie}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        async with await anyio.connect_tcp("127.0.0.1", site.host.port) as stream:
+            await stream.send(head.encode())
+            with anyio.fail_after(5), contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                assert b" 101 " in await stream.receive()
+                await stream.send(b"\x81\x02{}")
+                while True:
+                    await stream.receive()

@@ -286,7 +286,7 @@ def dress(chunk: StreamChunk) -> StreamChunk:
         case UserMessage(text=text):
             return replace(chunk, html=render(text[:MOST_SHOWN]))
         case ToolStart(name=name, input=input):
-            return replace(chunk, title=visible(chunk.title), views=input_views(name, input))
+            return replace(chunk, name=visible(name), title=visible(chunk.title), views=input_views(name, input))
         case ToolEnd(display=display, text=text):
             views = to_views(display) or ((View("code", html=html.escape(text[:MOST_SHOWN])),) if text else ())
             # An app's page waits for the text of the calls that it made.
@@ -295,7 +295,13 @@ def dress(chunk: StreamChunk) -> StreamChunk:
         case ToolConfirmation(name=name, input=input, preview=preview):
             views = to_views(preview) or input_views(name, input)
             return replace(
-                chunk, title=visible(chunk.title), views=views, hunks=can_choose(name, input, preview), preview=()
+                chunk,
+                name=visible(name),
+                title=visible(chunk.title),
+                reason=visible(chunk.reason),
+                views=views,
+                hunks=can_choose(name, input, preview),
+                preview=(),
             )
         case PlanApproval(plan=plan):
             return replace(chunk, html=render(plan[:MOST_SHOWN]))
