@@ -1,6 +1,9 @@
 """The flags of `weft`: one table, with the meaning that they have for the programs that already pass them."""
 
 import argparse
+import contextlib
+import functools
+import os
 import sys
 from typing import Any, NoReturn
 
@@ -30,6 +33,20 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message[0].upper() + message[1:] + ".", hint="See weft --help.")
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Knows its width without `shutil`: argparse makes a formatter for every flag that is added."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+@functools.cache
+def _columns() -> int:
+    with contextlib.suppress(OSError, ValueError):
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns) or 80
+    return 80
+
+
 def _several(value: str) -> list[str]:
     """`A,B C(x, y)` as a list: commas and spaces separate, but not inside parentheses."""
     found: list[str] = []
@@ -56,7 +73,7 @@ def make_parser() -> Parser:
         usage="weft [flags] [prompt]\n       weft COMMAND [--help]",
         description="An AI coding agent for your terminal, your editor and your programs.",
         epilog=f"commands:\n{names}\n\n{EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         allow_abbrev=False,
     )
     add = parser.add_argument

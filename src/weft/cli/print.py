@@ -37,6 +37,7 @@ def read_prompt(arguments: Arguments) -> str:
 
 
 async def _run(arguments: Arguments, text: str) -> int:
+    from weft.cli.main import collecting
     from weft.cli.options import to_options
     from weft.cli.signals import run_interruptible
     from weft.schema.commands import Prompt
@@ -58,6 +59,7 @@ async def _run(arguments: Arguments, text: str) -> int:
         note=lambda line: print(line, file=sys.stderr),  # noqa: T201 - notes for people, beside the answer
     )
     async with connection:
+        collecting()
         return await run_interruptible(
             lambda: printing.run(connection, Prompt(text), printer), lambda: printing.interrupt(connection)
         )

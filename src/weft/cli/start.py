@@ -10,14 +10,16 @@ from weft.errors import UsageError
 
 
 def start(argv: list[str]) -> int:
+    from weft.cli.main import __version__, collecting
+
     arguments = parse(argv)
     if arguments.version:
-        from weft.cli import main
-
-        sys.stdout.write(f"{main.__version__} (Weft)\n")
+        sys.stdout.write(f"{__version__} (Weft)\n")
         return 0
     set_up_logging(arguments)
     check(arguments)
+    if not arguments.print:
+        collecting()
     if arguments.acp:
         port = [] if arguments.port is None else ["--port", str(arguments.port)]
         return import_module("weft.cli.acp").main(port)

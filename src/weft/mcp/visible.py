@@ -3,14 +3,14 @@
 import re
 import unicodedata
 
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
-_ORDERS = re.compile(
-    r"<\s*/?\s*(important|system|instructions?|secret|admin)\s*>"
+# Not compiled here: most sessions have no server, and `re` keeps what it has compiled.
+_ANSI = r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)"
+_ORDERS = (
+    r"(?is)<\s*/?\s*(important|system|instructions?|secret|admin)\s*>"
     r"|\b(ignore|disregard|forget)\b.{0,40}\b(previous|prior|above|earlier|all)\b.{0,40}\b(instructions?|rules?|prompts?)"
     r"|\bdo not (tell|mention|inform|show|reveal)\b.{0,40}\b(user|person|human)"
     r"|(~/\.ssh|id_rsa|id_ed25519|\.aws/credentials|\.netrc|/etc/(passwd|shadow))"
-    r"|\bbefore (using|calling|you use|you call)\b.{0,60}\b(read|send|pass|call|run)\b",
-    re.IGNORECASE | re.DOTALL,
+    r"|\bbefore (using|calling|you use|you call)\b.{0,60}\b(read|send|pass|call|run)\b"
 )
 
 
@@ -28,17 +28,17 @@ def visible(text: str) -> str:
 
 def plain(text: str) -> str:
     """The text without terminal codes and hidden characters: what the model is told."""
-    return "".join(char for char in _ANSI.sub("", text) if not _hidden(char))
+    return "".join(char for char in re.sub(_ANSI, "", text) if not _hidden(char))
 
 
 def smells(text: str) -> tuple[str, ...]:
     """What is suspicious about a description; empty for most."""
     found: list[str] = []
-    if _ANSI.search(text):
+    if re.search(_ANSI, text):
         found.append("terminal codes")
-    if any(_hidden(char) for char in _ANSI.sub("", text)):
+    if any(_hidden(char) for char in re.sub(_ANSI, "", text)):
         found.append("hidden characters")
-    if _ORDERS.search(text):
+    if re.search(_ORDERS, text):
         found.append("orders to the model")
     return tuple(found)
 

@@ -1,7 +1,7 @@
 """A provider around another: asks again when asking again may help, and says so each time."""
 
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from random import random
 from typing import Final
 
 import anyio
@@ -55,7 +55,7 @@ class RetryingProvider:
         policy: RetryPolicy | None = None,
         fallback: str | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
-        luck: Callable[[], float] = random,
+        luck: Callable[[], float] = lambda: os.urandom(1)[0] / 256,
     ) -> None:
         self.name = inner.name
         self._inner = inner

@@ -7,7 +7,6 @@ from weft.agent.history import History
 from weft.errors import SessionError, UsageError
 from weft.schema.content import Json
 from weft.sessions.port import SessionStore
-from weft.sessions.rewind import rewind
 
 if TYPE_CHECKING:
     from weft.tools.checkpoints import Checkpoints
@@ -27,6 +26,8 @@ class Rewinder:
         return await self._checkpoints.rewind(message_id, dry_run=dry_run)
 
     async def conversation(self, message_id: str, history: History) -> None:
+        from weft.sessions.rewind import rewind
+
         history.scribe.sync()
         try:
             found = rewind(self._store.load(self._session_id()), message_id, self._session_id())

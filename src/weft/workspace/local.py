@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import stat
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -180,6 +179,8 @@ class LocalWorkspace:
 @cache
 def shell() -> str:
     """Bash where there is one: the permission rules read commands with its grammar, whatever the login shell is."""
+    import shutil
+
     return shutil.which("bash") or "/bin/sh"
 
 
