@@ -119,8 +119,6 @@ def write_private(path: Path, text: str) -> None:
     import tempfile
 
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    import tempfile
-
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:
         os.fchmod(handle, 0o600)
