@@ -14,6 +14,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("weft.cli.mcp", "add, list, test and approve MCP servers; offer Weft's own tools as one"),
     "permissions": ("weft.cli.permissions", "show what the rules decide about a call, and lint them"),
     "proxy": ("weft.cli.proxy", "give agents a nonce instead of the key, and any model instead of theirs"),
+    "plugin": ("weft.cli.plugin", "make, list and check plug-ins: tools, participants, models and servers"),
     "sessions": ("weft.cli.sessions", "list, show, search, export, rename, fork, rewind and delete conversations"),
     "trust": ("weft.cli.trust", "let a folder's hooks, servers and allow rules take effect"),
     "usage": ("weft.cli.usage", "show what was asked through the proxy: tokens, dollars, by day, model and program"),

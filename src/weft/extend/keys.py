@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from weft.settings.layers import as_object
+
 LANGUAGES: Final[Mapping[str, str]] = {
     ".py": "python",
     ".pyi": "python",
@@ -73,9 +75,7 @@ class ContextKeys(Mapping[str, object]):
             return values[path]
         node: object = values
         for part in path.split("."):
-            if not isinstance(node, dict):
-                raise KeyError(path)
-            node = node[part]
+            node = as_object(node)[part]
         return node
 
 
