@@ -10,6 +10,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "context": ("weft.cli.context", "show what the model is told here, from where, and what it costs"),
     "demo": ("weft.cli.demo", "see the agent fix a bug in a small bundled project, without a key"),
     "doctor": ("weft.cli.doctor", "say what was found, what is missing and what to do"),
+    "eval": ("weft.cli.eval", "run a set of tasks with a model and count what succeeds"),
     "ide": ("weft.cli.ide", "offer an editor to agents over the Claude IDE protocol"),
     "mcp": ("weft.cli.mcp", "add, list, test and approve MCP servers; offer Weft's own tools as one"),
     "permissions": ("weft.cli.permissions", "show what the rules decide about a call, and lint them"),

@@ -8,6 +8,7 @@ from uuid import uuid4
 import msgspec
 
 from weft.providers.small.repair import anchored, indented_as, indented_below, is_line, unfenced, unnumbered
+from weft.providers.small.sound import new_fault
 from weft.providers.small.turn import Files, Turn
 from weft.schema.content import Json, ToolUse
 
@@ -58,6 +59,31 @@ def to_call(action: Action, files: Files, turn: Turn) -> Meant:
     """
     if NEEDS.get(action.action) not in turn.tools:
         raise Refused(f'There is no action "{action.action}".')
+    meant = _meant(action, files)
+    _check_form(meant.use, files)
+    return meant
+
+
+def _check_form(use: ToolUse, files: Files) -> None:
+    """
+    Raises:
+        Refused: the change would leave a file that cannot be parsed any more.
+    """
+    path, given = str(use.input.get("file_path", "")), use.input
+    before = files.texts.get(path, "")
+    if use.name == "Write":
+        after = str(given.get("content", ""))
+    elif use.name == "Edit" and path in files.whole:
+        times = -1 if given.get("replace_all") is True else 1
+        after = before.replace(str(given.get("old_string", "")), str(given.get("new_string", "")), times)
+    else:
+        return
+    broken = new_fault(path, before, after)
+    if broken:
+        raise Refused(f"That would break {path}: {broken}. Nothing was changed. Do it in another way.")
+
+
+def _meant(action: Action, files: Files) -> Meant:
     path = files.short(action.path)
     match action.action:
         case "edit":

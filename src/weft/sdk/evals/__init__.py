@@ -1,0 +1,1 @@
+"""`weft eval`: task files, run in fresh folders with a real session, and judged by running something."""
