@@ -26,7 +26,7 @@ def main(arguments: Arguments) -> int:
 async def _run(arguments: Arguments) -> int:
     from weft.cli.signals import run_interruptible
     from weft.sdk.compose import Overrides, build
-    from weft.serve.stream_json.control import answer
+    from weft.serve.stream_json.control import QUICK, answer
     from weft.serve.stream_json.init import translator
     from weft.serve.stream_json.server import StreamServer
     from weft.transports.stdio import stdio_stream
@@ -48,6 +48,7 @@ async def _run(arguments: Arguments) -> int:
         ),
         open_session,
         answer,
+        quick=QUICK,
     )
     return await run_interruptible(server.run, server.interrupt)
 

@@ -81,7 +81,7 @@ class LineStream:
         self._lines: list[bytes] = []
         self._tail: list[bytes] = []
         self._tail_size = 0
-        self._sending = anyio.Lock()
+        self._sending = anyio.Lock(fast_acquire=True)
 
     async def send(self, message: str | bytes) -> None:
         data = message.encode() if isinstance(message, str) else message

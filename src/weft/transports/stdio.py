@@ -1,14 +1,16 @@
 """Our own standard input and output as a stream of lines.
 
-A thread of its own reads standard input: that works for pipes, files and terminals, on every system, and a read
-that never returns cannot hold up the end of the process. Whatever else prints goes to standard error, so that
-nothing but the protocol is on standard output.
+A pipe is read by the event loop. Files and terminals, which it cannot watch, are read by a thread of their own: that
+works on every system, and a read that never returns cannot hold up the end of the process. Whatever else prints goes
+to standard error, so that nothing but the protocol is on standard output.
 """
 
 import os
+import stat
 import sys
 import threading
 from collections import deque
+from collections.abc import Awaitable, Callable
 
 import anyio
 import anyio.from_thread
@@ -54,12 +56,27 @@ class _Input:
         return self._chunks.popleft()
 
 
+def _source(descriptor: int) -> Callable[[], Awaitable[bytes]]:
+    mode = os.fstat(descriptor).st_mode
+    if os.name == "nt" or not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return _Input(descriptor).read
+
+    async def read() -> bytes:
+        await anyio.wait_readable(descriptor)
+        try:
+            return os.read(descriptor, _CHUNK)
+        except OSError:
+            return b""
+
+    return read
+
+
 def stdio_stream(*, max_line: int = MAX_MESSAGE) -> LineStream:
     """Takes over standard input and output: `print` goes to standard error from here on."""
     out = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    source = _Input(0)
+    read = _source(0)
 
     def put(data: bytes) -> None:
         view = memoryview(data)
@@ -78,4 +95,4 @@ def stdio_stream(*, max_line: int = MAX_MESSAGE) -> LineStream:
     async def close() -> None:
         return None
 
-    return LineStream(source.read, write, close, max_line=max_line)
+    return LineStream(read, write, close, max_line=max_line)

@@ -186,6 +186,23 @@ async def _nothing(session: Session, body: Json) -> Json:
     return {}
 
 
+QUICK = frozenset(
+    (
+        "mcp_status",
+        "list_models",
+        "get_binary_version",
+        "get_session_cost",
+        "get_usage",
+        "set_permission_mode",
+        "set_max_thinking_tokens",
+        "interrupt",
+        "cancel_async_message",
+        "rename_session",
+        "keep_alive",
+    )
+)
+"""Requests that wait for nobody: they are answered before the next line is read."""
+
 HANDLERS: dict[str, Handler] = {
     "initialize": _initialize,
     "interrupt": _interrupt,

@@ -70,11 +70,20 @@ class Answers(Protocol):
 class StreamServer:
     """One conversation with one host, until its input ends and the work is done."""
 
-    def __init__(self, stream: MessageStream, translator: Translator, opener: Opener, answers: Answers) -> None:
+    def __init__(
+        self,
+        stream: MessageStream,
+        translator: Translator,
+        opener: Opener,
+        answers: Answers,
+        *,
+        quick: frozenset[str] = frozenset(),
+    ) -> None:
         self._stream = stream
         self._translator = translator
         self._opener = opener
         self._answers = answers
+        self._quick = quick
         self._session: Session | None = None
         self._opening = anyio.Lock()
         self._pending: dict[str, _Pending] = {}
@@ -110,7 +119,10 @@ class StreamServer:
                     if found.subtype == "end_session":
                         await self.write(control_success(found.id, {}))
                         return
-                    self._group.start_soon(self._control, found)
+                    if self._session is not None and found.subtype in self._quick:
+                        await self._control(found)
+                    else:
+                        self._group.start_soon(self._control, found)
                 case ControlResponse(id=request_id):
                     if (pending := self._pending.get(request_id)) is not None:
                         pending.set(found)
@@ -137,6 +149,8 @@ class StreamServer:
     # --- the session ------------------------------------------------------------------------------------------
 
     async def session(self, initialize: Json | None = None) -> Session:
+        if self._session is not None:
+            return self._session
         async with self._opening:
             session = self._session
             if session is None:
