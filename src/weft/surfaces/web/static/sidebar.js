@@ -18,7 +18,9 @@ export class Sidebar {
         button(t("side.hide"), { iconName: "panel", kind: "quiet", onclick: () => this.toggle() })),
       h("button.fresh", { type: "button", onclick: () => deps.fresh() }, icon("plus"), t("side.new")),
       h("label.search", {}, icon("search"), this.search), this.list);
-    if (localStorage.getItem("weft.sidebar") === "hidden" || innerWidth < 760) document.body.classList.add("no-sidebar");
+    const narrow = matchMedia("(max-width: 760px)");
+    if (localStorage.getItem("weft.sidebar") === "hidden" || narrow.matches) document.body.classList.add("no-sidebar");
+    narrow.addEventListener("change", () => narrow.matches && document.body.classList.add("no-sidebar"));
   }
 
   toggle() {

@@ -62,7 +62,10 @@ export class ToolCard {
     this.detail.textContent = this.short(detail(chunk));
     this.detail.title = this.detail.textContent;
     this.setState(chunk.state ?? "pending");
-    fill(this.about, (chunk.views ?? []).map((view) => drawView(view, { open: this.open, short: this.short })));
+    // A short command is whole in the head already.
+    const command = chunk.input?.command;
+    const told = typeof command === "string" && command.length < 90 && !command.includes("\n");
+    fill(this.about, (told ? [] : (chunk.views ?? [])).map((view) => drawView(view, { open: this.open, short: this.short })));
     // A call that waits is shown whole where it is asked for, not twice.
     if (chunk.state === "running" && (OPEN.has(this.kind) || this.isAgent(chunk))) this.show(true);
   }
