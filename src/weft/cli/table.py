@@ -13,6 +13,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("weft.cli.eval", "run a set of tasks with a model and count what succeeds"),
     "ide": ("weft.cli.ide", "offer an editor to agents over the Claude IDE protocol"),
     "mcp": ("weft.cli.mcp", "add, list, test and approve MCP servers; offer Weft's own tools as one"),
+    "model": ("weft.cli.model", "bring, list, choose and remove models that run on this machine"),
     "permissions": ("weft.cli.permissions", "show what the rules decide about a call, and lint them"),
     "proxy": ("weft.cli.proxy", "give agents a nonce instead of the key, and any model instead of theirs"),
     "plugin": ("weft.cli.plugin", "make, list and check plug-ins: tools, participants, models and servers"),
