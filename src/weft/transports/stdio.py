@@ -5,6 +5,7 @@ works on every system, and a read that never returns cannot hold up the end of t
 to standard error, so that nothing but the protocol is on standard output.
 """
 
+import asyncio
 import os
 import stat
 import sys
@@ -21,6 +22,7 @@ from weft.errors import TransportError
 from weft.transports.messages import MAX_MESSAGE, LineStream
 
 _CHUNK = 2**16
+_AHEAD = 16
 
 
 class _Input:
@@ -56,19 +58,49 @@ class _Input:
         return self._chunks.popleft()
 
 
+class _Pipe:
+    """A pipe that the event loop watches all the time: a line costs one wake-up. Reading pauses when nobody takes."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._chunks: deque[bytes] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._waiter: asyncio.Future[None] | None = None
+        self._watched = False
+        self._ended = False
+        self._watch()
+
+    def _watch(self) -> None:
+        if not self._watched and not self._ended:
+            self._watched = True
+            self._loop.add_reader(self._descriptor, self._ready)
+
+    def _ready(self) -> None:
+        try:
+            data = os.read(self._descriptor, _CHUNK)
+        except OSError:
+            data = b""
+        self._chunks.append(data)
+        self._ended = not data
+        if self._ended or len(self._chunks) >= _AHEAD:
+            self._watched = False
+            self._loop.remove_reader(self._descriptor)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def read(self) -> bytes:
+        while not self._chunks:
+            self._watch()
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        return self._chunks.popleft() if self._chunks[0] else b""
+
+
 def _source(descriptor: int) -> Callable[[], Awaitable[bytes]]:
     mode = os.fstat(descriptor).st_mode
     if os.name == "nt" or not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return _Input(descriptor).read
-
-    async def read() -> bytes:
-        await anyio.wait_readable(descriptor)
-        try:
-            return os.read(descriptor, _CHUNK)
-        except OSError:
-            return b""
-
-    return read
+    return _Pipe(descriptor).read
 
 
 def stdio_stream(*, max_line: int = MAX_MESSAGE) -> LineStream:
