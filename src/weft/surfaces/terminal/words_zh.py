@@ -237,6 +237,7 @@ WORDS: dict[str, str] = {
     "{n} tools": "{n} 个工具",
     "{n} waiting": "{n} 条排队",
     "{n}k tokens": "{n}k 词元",
+    "{server} has a page for {tool}; weft web shows it": "{server} 为 {tool} 提供了页面；可用 weft web 查看",
     "{server} asks you": "{server} 向您提问",
     "… {n} more lines": "…… 还有 {n} 行",
 }

@@ -157,6 +157,7 @@ class Panel(Vertical, can_focus=True):
         if self.has_class("typing"):
             if event.key == "escape":
                 event.stop()
+                event.prevent_default()
                 self.stop_typing()
             return
         choices = self.choices()
@@ -165,6 +166,7 @@ class Panel(Vertical, can_focus=True):
         if event.key in ("ctrl+c", "ctrl+d"):
             return
         event.stop()
+        event.prevent_default()
         if by_key is not None:
             self.choose(by_key.id)
         elif self.other_key(event.key):

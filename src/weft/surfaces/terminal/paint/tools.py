@@ -6,7 +6,17 @@ from rich.segment import Segment
 from rich.style import Style
 
 from weft.schema.content import Json
-from weft.schema.display import DiffView, Display, ExitView, ImageView, LinksView, TableView, TextView, TodosView
+from weft.schema.display import (
+    AppView,
+    DiffView,
+    Display,
+    ExitView,
+    ImageView,
+    LinksView,
+    TableView,
+    TextView,
+    TodosView,
+)
 from weft.surfaces.diffs import to_hunks
 from weft.surfaces.terminal.entries import ToolEntry
 from weft.surfaces.terminal.paint.diffs import counts, paint_diff
@@ -179,6 +189,9 @@ def paint_display(view: Display, width: int, palette: Palette) -> list[Line]:
             return [[Segment(fit(clean("  ".join(row)), width), palette.text)] for row in (columns, *rows)]
         case LinksView(links=links):
             return [[Segment(fit(clean(f"{label}  {target}"), width), palette.link)] for label, target in links]
+        case AppView(server=server, tool=tool):
+            said = t("{server} has a page for {tool}; weft web shows it", server=clean(server), tool=clean(tool))
+            return wrap([(said, palette.dim)], width)
         case ImageView():
             from weft.surfaces.terminal.paint.images import paint_image
 
