@@ -140,18 +140,12 @@ class Picker(ModalScreen[Picked | None]):
         self.call_after_refresh(self._show_preview)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
+        """The best one is chosen: it stands first."""
         widget = self.query_one(_List)
-        chosen = widget.rows[widget.at].id if widget.rows else ""
-        widget.rows = rows
-        widget.at = next((n for n, row in enumerate(rows) if row.id and row.id == chosen), 0)
+        widget.rows, widget.at = rows, 0
         self._skip_notes(1)
         widget.refresh()
         self._show_preview()
-
-    def replace_rows(self, rows: Sequence[Row]) -> None:
-        """Other rows, such as those that were still being read."""
-        self._all = rows
-        self.show_rows(self._filtered(self.query_one(Input).value))
 
     def _filtered(self, query: str) -> Sequence[Row]:
         words = query.split()
