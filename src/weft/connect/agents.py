@@ -3,8 +3,10 @@
 `editor` is none: it is the surface itself, as an editor that agents elsewhere attach to.
 """
 
+import os
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,9 +21,13 @@ from weft.protocols.acp.content import McpServer
 from weft.schema.events import Mode
 from weft.transports.messages import MessageStream
 
+if TYPE_CHECKING:
+    from weft.proxy.session import ProxySession
+
 
 class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted of the agent. `session_id` continues a session that the agent keeps."""
+    """What is wanted of the agent. `session_id` continues a session that the agent keeps. With `proxy` it gets a nonce
+    instead of the person's key, where there is one and the agent can be told; `WEFT_PROXY=off` says no as well."""
 
     cwd: Path
     session_id: str = ""
@@ -29,6 +35,7 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     mcp_servers: tuple[McpServer, ...] = ()
     mode: Mode | None = None
     model: str | None = None
+    proxy: bool = True
 
 
 class _Listening:
@@ -71,6 +78,7 @@ async def open_agent(spec: str, request: AgentRequest) -> Connection:
     known = known_agents().get(spec.strip())
     if known is not None and known.stream is not None and known.acp is None and known.port is None:
         return await _open_stream(known, request)
+    proxy = _proxy(known, request.cwd) if known is not None and known.acp is not None and request.proxy else None
     options = AcpOptions(
         cwd=request.cwd,
         session_id=request.session_id,
@@ -78,8 +86,9 @@ async def open_agent(spec: str, request: AgentRequest) -> Connection:
         mcp_servers=request.mcp_servers,
         mode=request.mode,
         model=request.model,
+        proxy=proxy,
     )
-    return AcpConnection(await find_opener(spec, request.cwd), options)
+    return AcpConnection(await find_opener(spec, request.cwd, proxy=proxy), options)
 
 
 async def _open_stream(agent: KnownAgent, request: AgentRequest) -> Connection:
@@ -98,17 +107,29 @@ async def _open_stream(agent: KnownAgent, request: AgentRequest) -> Connection:
             env=agent.env,
             name=agent.name,
             resume=request.session_id,
+            proxy=_proxy(agent, request.cwd) if request.proxy else None,
         )
     )
 
 
-async def find_opener(spec: str, cwd: Path) -> Opener:
+def _proxy(agent: KnownAgent, cwd: Path) -> "ProxySession | None":
+    if not agent.proxy:
+        return None
+    from weft.proxy.session import session
+    from weft.settings import load_settings
+
+    # Only the person's own settings may name a command that prints a key.
+    settings = load_settings(cwd, sources=["user"]).values
+    return session(agent.name, {**os.environ, **agent.env}, settings, dialects=agent.proxy)
+
+
+async def find_opener(spec: str, cwd: Path, *, proxy: "ProxySession | None" = None) -> Opener:
     spec = spec.strip()
     if spec.startswith(("ws://", "wss://")):
         return SocketAgent(spec)
     known = known_agents().get(spec)
     if known is not None:
-        return await _known_opener(known, cwd)
+        return await _known_opener(known, cwd, proxy=proxy)
     argv = shlex.split(spec)
     if not argv:
         raise UsageError("Which agent?", hint="weft agents lists those that Weft knows.")
@@ -123,14 +144,14 @@ async def find_opener(spec: str, cwd: Path) -> Opener:
     return ChildAgent((*found.argv, *argv[1:]), cwd=cwd)
 
 
-async def _known_opener(agent: KnownAgent, cwd: Path) -> Opener:
+async def _known_opener(agent: KnownAgent, cwd: Path, *, proxy: "ProxySession | None") -> Opener:
     from weft.connect.discovery import find
 
     found = await find(agent.command)
     if found is None:
         raise ConnectionLost(f"{agent.title} is not on this machine", hint=agent.install or None)
     if agent.acp is not None:
-        return ChildAgent((*found.argv, *agent.acp), cwd=cwd, env=agent.env)
+        return ChildAgent((*found.argv, *agent.acp), cwd=cwd, env=agent.env, proxy=proxy)
     if agent.port is not None:
         return _Listening(agent, cwd)
     raise UsageError(f"{agent.title} speaks no ACP.", hint="Its ACP adapter is another entry of weft agents.")

@@ -2,6 +2,7 @@
 
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -21,6 +22,8 @@ class KnownAgent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     version: tuple[str, ...] = ("--version",)
     install: str = ""
     env: dict[str, str] = {}
+    proxy: tuple[Literal["anthropic", "openai"], ...] = ()
+    """The dialects whose variables (`ANTHROPIC_BASE_URL`, `OPENAI_BASE_URL` and the keys) the agent obeys."""
 
 
 def known_agents(home: Path | None = None) -> dict[str, KnownAgent]:

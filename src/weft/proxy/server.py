@@ -31,7 +31,7 @@ from weft.proxy.question import Question, read_question, with_model
 from weft.proxy.routes import VOICES, Route, find_route, spoken
 from weft.proxy.tracing import Spans
 from weft.proxy.translate import KeyedProvider, Translator, count_tokens, list_models
-from weft.proxy.upstream import Upstream, pick
+from weft.proxy.upstream import Dialect, Upstream, pick
 from weft.schema.messages import Usage
 from weft.schema.stream import StreamFailed
 from weft.sessions import tokens
@@ -124,10 +124,12 @@ class Proxy:
     def revoke(self, grant: Grant) -> None:
         self._nonces.revoke(grant)
 
-    def environment(self, grant: Grant, base: Mapping[str, str]) -> dict[str, str]:
+    def environment(
+        self, grant: Grant, base: Mapping[str, str], dialects: Sequence[Dialect] = ("anthropic", "openai")
+    ) -> dict[str, str]:
         """The child's variables: `base` without credentials, and the nonce."""
         secrets = [secret for one in self.upstreams for secret in one.secrets()]
-        return child_environment(base, self.url, grant.nonce, secrets=secrets)
+        return child_environment(base, self.url, grant.nonce, secrets=secrets, dialects=dialects)
 
     def _price(self, model: str, usage: Usage) -> float | None:
         return price(model, usage, self._known)

@@ -24,6 +24,7 @@ class ProxySession:
         policy: Policy | None = None,
         options: ProxyOptions | None = None,
         environ: Mapping[str, str],
+        dialects: Sequence[Dialect] = ("anthropic", "openai"),
         log: bool = True,
     ) -> None:
         self._who = who
@@ -31,6 +32,7 @@ class ProxySession:
         self._upstreams = tuple(upstreams)
         self._options = options
         self._environ = environ
+        self._dialects = tuple(dialects)
         self._log = CallLog() if log else None
         self._proxy: Proxy | None = None
         self._grant: Grant | None = None
@@ -66,7 +68,7 @@ class ProxySession:
         return await proxy.__aexit__(kind, error, trace)
 
     def env(self, base: Mapping[str, str]) -> dict[str, str]:
-        return self.proxy.environment(self.grant, base)
+        return self.proxy.environment(self.grant, base, self._dialects)
 
 
 def session(
@@ -76,5 +78,9 @@ def session(
     agent then uses its own login. `WEFT_PROXY=off` switches it off."""
     if environ.get("WEFT_PROXY", "").lower() in ("0", "off", "no", "false"):
         return None
-    found = [one for one in find_upstreams(environ, settings) if one.dialect in dialects]
-    return ProxySession(who, found, environ=environ) if found else None
+    found = find_upstreams(environ, settings)
+    spoken: list[Dialect] = [one.dialect for one in found]
+    if not set(spoken) & set(dialects):
+        return None
+    # All of them, so that programs which the agent runs work on as before.
+    return ProxySession(who, found, environ=environ, dialects=spoken)

@@ -155,7 +155,9 @@ class HttpServer:
             return None
         self._tasks.cancel_scope.cancel()
         try:
-            return await self._tasks.__aexit__(kind, error, trace)
+            # An error of the body is not one of ours: it goes on as it is, not in a group.
+            await self._tasks.__aexit__(None, None, None)
+            return None
         finally:
             with anyio.move_on_after(5, shield=True):
                 await self._listener.aclose()

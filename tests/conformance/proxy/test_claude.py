@@ -9,7 +9,11 @@ import anyio
 import pytest
 
 from tests.peers import peer_bin
+from weft.connect.agents import AgentRequest, open_agent
+from weft.proxy.calls import CallLog
+from weft.schema.commands import PermissionAnswered, Prompt
 from weft.schema.content import Text, ToolUse
+from weft.schema.events import PermissionAsked, TurnEnded
 from weft.schema.messages import Usage
 from weft.testing.fake_anthropic import FakeAnthropic
 from weft.testing.fake_openai import Answer, FakeOpenAI
@@ -82,3 +86,26 @@ async def test_claude_code_gets_its_own_dialect_byte_for_byte_and_passes_its_exi
         code, out, errors = await _run(tmp_path, environ, "--allow", "no-such-model")
         assert code != 0 and "not allowed" in out
     assert KEY not in out + errors
+
+
+@pytest.mark.slow
+async def test_a_hosted_claude_code_asks_with_a_nonce(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret.txt").write_text("blue-42\n")
+    monkeypatch.setenv("PATH", f"{peer_bin('claude').parent}{os.pathsep}{os.environ['PATH']}")
+    async with FakeAnthropic(_answer, key=KEY) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        async with await open_agent("claude-code", AgentRequest(cwd=tmp_path)) as agent:
+            await agent.send(Prompt(content=(Text("what is the word?"),)))
+            with anyio.fail_after(60):
+                async for event in agent.events():
+                    if isinstance(event, PermissionAsked):
+                        await agent.send(PermissionAnswered(request_id=event.request_id, behavior="allow"))
+                    if isinstance(event, TurnEnded):
+                        break
+        assert event.text == "The word is blue-42."
+        calls = list(CallLog().read())
+        assert {call.who for call in calls} == {"claude-code"} and len(calls) == len(server.requests) + len(
+            [other for other in server.others if other.path.endswith("count_tokens")]
+        )
+        assert all(request.headers["x-api-key"] == KEY for request in server.requests)

@@ -83,6 +83,8 @@ class AcpConnection:
 
     async def __aenter__(self) -> Self:
         try:
+            if self._options.proxy is not None:
+                await self._stack.enter_async_context(self._options.proxy)
             with anyio.fail_after(self._options.start_limit):
                 stream = await self._stack.enter_async_context(self._opener)
             self._peer = RpcPeer(stream, on_request=self._asked, on_notification=self._notified)
@@ -146,7 +148,12 @@ class AcpConnection:
         roots = (self._options.cwd, *self._options.directories)
         files = HostFiles(roots, empty_for_missing="gemini" in self.info.agent_name.lower())
         self._terminals = HostTerminals(
-            self._tasks, self._options.cwd, files.confined, self._terminal_said, self._task_changed
+            self._tasks,
+            self._options.cwd,
+            files.confined,
+            self._terminal_said,
+            self._task_changed,
+            self._options.shelter,
         )
         self._host = Host(files, self._terminals)
         self._fold.terminal_text = self._terminals.text

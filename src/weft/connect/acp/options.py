@@ -1,6 +1,8 @@
 """What a person or a program chooses about a connection to an ACP agent, and what we tell agents that we can do."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -8,6 +10,9 @@ from weft.protocols.acp import session as s
 from weft.protocols.acp.content import McpServer
 from weft.protocols.acp.frames import METHOD_NOT_FOUND, RpcError
 from weft.schema.events import Mode
+
+if TYPE_CHECKING:
+    from weft.proxy.session import ProxySession
 
 CAPABILITIES = s.ClientCapabilities(
     fs=s.FileCapabilities(read_text_file=True, write_text_file=True),
@@ -32,6 +37,13 @@ class AcpOptions(msgspec.Struct, frozen=True, kw_only=True):
     host_files: bool = True
     """Offer our file system and terminals to the agent."""
     start_limit: float = 60.0
+    proxy: "ProxySession | None" = None
+    """Entered before the agent is started and left after it: where the agent asks models."""
+
+    @property
+    def shelter(self) -> Callable[[Mapping[str, str]], Mapping[str, str]] | None:
+        """Takes the person's keys out of variables, where there is a proxy."""
+        return self.proxy.env if self.proxy is not None else None
 
 
 def extra_directories(agent: s.Initialized, options: AcpOptions) -> tuple[str, ...] | None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
@@ -14,6 +14,9 @@ from weft.errors import TransportError
 from weft.transports.messages import LineStream, MessageStream
 from weft.transports.process import Child, spawn
 from weft.transports.websocket import WebSocketClient
+
+if TYPE_CHECKING:
+    from weft.proxy.session import ProxySession
 
 _log = logging.getLogger(__name__)
 EXIT_GRACE = 2.0
@@ -35,15 +38,25 @@ class Opener(Protocol):
 class ChildAgent:
     """An agent as a child process. Its standard error is logged, and its last lines are kept to explain its end."""
 
-    def __init__(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        proxy: "ProxySession | None" = None,
+    ) -> None:
+        """Through `proxy`, which is entered by then, the child asks models with a nonce instead of the key."""
         self._argv = tuple(argv)
         self._cwd = cwd
         self._env = {**os.environ, **(env or {})}
+        self._proxy = proxy
         self._said: deque[str] = deque(maxlen=20)
         self.child: Child | None = None
 
     async def __aenter__(self) -> MessageStream:
-        child = self.child = await spawn(self._argv, cwd=self._cwd, env=self._env, stdin="pipe", on_stderr=self._heard)
+        env = self._env if self._proxy is None else self._proxy.env(self._env)
+        child = self.child = await spawn(self._argv, cwd=self._cwd, env=env, stdin="pipe", on_stderr=self._heard)
         source, sink = child.stdout, child.stdin
         assert source is not None and sink is not None
 

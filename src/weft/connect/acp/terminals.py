@@ -4,7 +4,7 @@ import itertools
 import os
 import shlex
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from anyio.abc import TaskGroup
@@ -69,7 +69,10 @@ class HostTerminals:
         confined: Callable[[str], Path],
         on_output: Callable[[HostTerminal, str], Awaitable[None]],
         on_change: Callable[[TaskInfo], Awaitable[None]],
+        sheltered: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None,
     ) -> None:
+        """`sheltered` takes the person's keys out of the variables: commands of an agent must not see them either."""
+        self._sheltered = sheltered
         self._tasks = tasks
         self._cwd = cwd
         self._confined = confined
@@ -83,7 +86,8 @@ class HostTerminals:
     async def create(self, request: CreateTerminal) -> str:
         argv = to_argv(request)
         cwd = self._confined(request.cwd) if request.cwd else self._cwd
-        env = {**os.environ, **pairs(request.env)}
+        own = os.environ if self._sheltered is None else self._sheltered(os.environ)
+        env = {**own, **pairs(request.env)}
         try:
             child = await spawn(argv, cwd=cwd, env=env, stderr="merge")
         except TransportError as error:

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import anyio
 import msgspec
@@ -21,7 +21,7 @@ from weft.connect.stream_json import outgoing
 from weft.connect.stream_json.edits import EditTracker
 from weft.connect.stream_json.fields import initialized
 from weft.connect.stream_json.read import Reader
-from weft.errors import ConnectionLost, RemoteProtocolError, TransportError
+from weft.errors import ConnectionLost, ProviderError, RemoteProtocolError, TransportError
 from weft.protocols.stream_json import (
     ControlCancel,
     ControlRequest,
@@ -40,6 +40,9 @@ from weft.schema.events import AgentEvent, AskWithdrawn, Notice, SessionInfo
 from weft.schema.wire import as_blocks, encode
 from weft.transports.messages import LineStream
 from weft.transports.process import Child, spawn
+
+if TYPE_CHECKING:
+    from weft.proxy.session import ProxySession
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +69,8 @@ class StreamJsonOptions(msgspec.Struct, frozen=True, kw_only=True):
     callbacks: Mapping[str, HookFunction] = {}
     servers: Mapping[str, HostServer] = {}
     """MCP servers in this process, by name."""
+    proxy: "ProxySession | None" = None
+    """Where the child asks models: it gets a nonce instead of the key."""
 
 
 class StreamJsonConnection:
@@ -85,6 +90,7 @@ class StreamJsonConnection:
         self._said: list[str] = []
 
     async def __aenter__(self) -> Self:
+        await self._open_proxy()
         self._group: TaskGroup = await anyio.create_task_group().__aenter__()
         try:
             await self._start(self._options.resume)
@@ -92,6 +98,14 @@ class StreamJsonConnection:
             await self.__aexit__(type(error), error, error.__traceback__)
             raise
         return self
+
+    async def _open_proxy(self) -> None:
+        if self._options.proxy is None:
+            return
+        try:
+            await self._options.proxy.__aenter__()
+        except ProviderError as error:
+            raise ConnectionLost(f"{self._options.name} gets no key: {error}", hint=error.hint) from error
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -104,6 +118,8 @@ class StreamJsonConnection:
             return None
         finally:
             self._channel.close()
+            if self._options.proxy is not None:
+                await self._options.proxy.__aexit__(None, None, None)
 
     @property
     def info(self) -> SessionInfo:
@@ -124,6 +140,7 @@ class StreamJsonConnection:
         if resume:
             argv.append(f"--resume={resume}")
         env = {**os.environ, **options.env, "CLAUDE_CODE_ENTRYPOINT": "sdk-py"}
+        env = env if options.proxy is None else options.proxy.env(env)
         env.pop("CLAUDECODE", None)
         try:
             child = self._child = await spawn(argv, cwd=options.cwd, env=env, stdin="pipe", on_stderr=self._complaint)
