@@ -3,7 +3,7 @@
 import itertools
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -83,8 +83,7 @@ class AcpConnection:
 
     async def __aenter__(self) -> Self:
         try:
-            if self._options.proxy is not None:
-                await self._stack.enter_async_context(self._options.proxy)
+            await self._stack.enter_async_context(self._options.proxy or nullcontext())
             with anyio.fail_after(self._options.start_limit):
                 stream = await self._stack.enter_async_context(self._opener)
             self._peer = RpcPeer(stream, on_request=self._asked, on_notification=self._notified)
@@ -148,13 +147,9 @@ class AcpConnection:
         roots = (self._options.cwd, *self._options.directories)
         files = HostFiles(roots, empty_for_missing="gemini" in self.info.agent_name.lower())
         self._terminals = HostTerminals(
-            self._tasks,
-            self._options.cwd,
-            files.confined,
-            self._terminal_said,
-            self._task_changed,
-            self._options.shelter,
+            self._tasks, self._options.cwd, files.confined, self._terminal_said, self._task_changed
         )
+        self._terminals.shelter = self._options.shelter
         self._host = Host(files, self._terminals)
         self._fold.terminal_text = self._terminals.text
         await self.open_session(self._options.session_id)

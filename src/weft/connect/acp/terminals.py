@@ -69,10 +69,9 @@ class HostTerminals:
         confined: Callable[[str], Path],
         on_output: Callable[[HostTerminal, str], Awaitable[None]],
         on_change: Callable[[TaskInfo], Awaitable[None]],
-        sheltered: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None,
     ) -> None:
-        """`sheltered` takes the person's keys out of the variables: commands of an agent must not see them either."""
-        self._sheltered = sheltered
+        self.shelter: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None
+        """Takes the person's keys out of the variables: commands of an agent must not see them either."""
         self._tasks = tasks
         self._cwd = cwd
         self._confined = confined
@@ -86,7 +85,7 @@ class HostTerminals:
     async def create(self, request: CreateTerminal) -> str:
         argv = to_argv(request)
         cwd = self._confined(request.cwd) if request.cwd else self._cwd
-        own = os.environ if self._sheltered is None else self._sheltered(os.environ)
+        own = os.environ if self.shelter is None else self.shelter(os.environ)
         env = {**own, **pairs(request.env)}
         try:
             child = await spawn(argv, cwd=cwd, env=env, stderr="merge")
