@@ -20,4 +20,4 @@ check:  ## ruff, pyright, import-linter, size gate
 
 conformance:  ## the suites with real peers, installed once into a cache outside the checkout
 	$(RUN) python scripts/peers.py install
-	$(RUN) pytest tests/conformance tests/e2e
+	$(RUN) pytest -n 2 --dist loadfile tests/conformance tests/e2e

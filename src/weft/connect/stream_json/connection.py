@@ -38,6 +38,7 @@ from weft.schema.commands import Answer, Command, InputGiven, PermissionAnswered
 from weft.schema.content import Json
 from weft.schema.events import AgentEvent, AskWithdrawn, Notice, SessionInfo
 from weft.schema.wire import as_blocks, encode
+from weft.transports.awaited import Awaited
 from weft.transports.messages import LineStream
 from weft.transports.process import Child, spawn
 
@@ -82,7 +83,7 @@ class StreamJsonConnection:
         self._reader = Reader(lambda: str(uuid.uuid4()), agent_name=options.name)
         self._edits = EditTracker(options.cwd)
         self._requests: dict[str, ControlRequest] = {}
-        self._waiting: dict[str, _Reply] = {}
+        self._waiting: dict[str, Awaited[ControlResponse]] = {}
         self._count = 0
         self._child: Child | None = None
         self._stream: LineStream | None = None
@@ -311,7 +312,7 @@ class StreamJsonConnection:
     async def _ask(self, subtype: str, **fields: object) -> Json:
         self._count += 1
         request_id = f"weft_{self._count}"
-        waiting = self._waiting[request_id] = _Reply()
+        waiting = self._waiting[request_id] = Awaited[ControlResponse]()
         try:
             await self._write(control_request(request_id, subtype, **fields))
             answer = await waiting.wait()
@@ -328,22 +329,6 @@ class StreamJsonConnection:
             await self._stream.send(encode(message))
         except TransportError as error:
             raise ConnectionLost(f"{self._options.name} is gone.", hint=self._why()) from error
-
-
-class _Reply:
-    def __init__(self) -> None:
-        self._event = anyio.Event()
-        self._answer: ControlResponse | None = None
-
-    def set(self, answer: ControlResponse) -> None:
-        if self._answer is None:
-            self._answer = answer
-            self._event.set()
-
-    async def wait(self) -> ControlResponse:
-        await self._event.wait()
-        assert self._answer is not None
-        return self._answer
 
 
 def _rows(value: object) -> list[object]:

@@ -44,6 +44,7 @@ from weft.schema.wire import decode_object, encode
 from weft.serve.stream_json import asking
 from weft.serve.stream_json.translate import Translator
 from weft.sessions.codec import encode_record
+from weft.transports.awaited import Awaited
 from weft.transports.messages import MessageStream
 
 logger = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ class StreamServer:
         self._quick = quick
         self._session: Session | None = None
         self._opening = anyio.Lock()
-        self._pending: dict[str, _Pending] = {}
+        self._pending: dict[str, Awaited[ControlResponse]] = {}
         self._uses: dict[str, ToolUse] = {}
         self._input_closed = False
         self._written = anyio.Event()
@@ -242,7 +243,7 @@ class StreamServer:
         if not request_id:
             self._count += 1
             request_id = f"weft_{self._count}"
-        pending = self._pending[request_id] = _Pending()
+        pending = self._pending[request_id] = Awaited[ControlResponse]()
         try:
             await self.write(control_request(request_id, subtype, **fields))
             answer = await pending.wait()
@@ -276,21 +277,3 @@ class StreamServer:
 
     async def write(self, message: Json) -> None:
         await self._stream.send(encode(message))
-
-
-class _Pending:
-    """A request of ours that waits for the host."""
-
-    def __init__(self) -> None:
-        self._event = anyio.Event()
-        self._answer: ControlResponse | None = None
-
-    def set(self, answer: ControlResponse) -> None:
-        if self._answer is None:
-            self._answer = answer
-            self._event.set()
-
-    async def wait(self) -> ControlResponse:
-        await self._event.wait()
-        assert self._answer is not None
-        return self._answer
