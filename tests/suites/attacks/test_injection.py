@@ -132,7 +132,7 @@ async def test_a_memory_file_of_the_project_is_not_rewritten_unasked(tmp_path: P
 
 
 async def test_a_skill_cannot_give_itself_tools(tmp_path: Path, fresh_home: Path):
-    """`allowed-tools` of a skill in a project that nobody trusted widens nothing, and beats no deny rule when trusted."""
+    """`allowed-tools` widens nothing where nobody trusted the project, and beats no deny rule where somebody did."""
     project = make(tmp_path, fresh_home)
     folder = project / ".claude" / "skills" / "helpful"
     folder.mkdir(parents=True)
