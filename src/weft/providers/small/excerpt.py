@@ -17,7 +17,8 @@ def excerpt(text: str, task: str, room: int) -> list[str]:
     scores = _scores(lines, task)
     kept: set[int] = set()
     used = 0
-    for at in sorted(range(len(lines)), key=lambda n: (-scores[n], n)):
+    spoken_of = [n for n in range(len(lines)) if scores[n]] or [0]
+    for at in sorted(spoken_of, key=lambda n: (-scores[n], n)):
         around = [n for n in range(max(0, at - 3), min(len(lines), at + 8)) if n not in kept]
         cost = sum(len(lines[n]) + 1 for n in around)
         if used + cost > room:

@@ -56,9 +56,10 @@ def _again(turn: Turn) -> tuple[ToolUse, ...]:
     return (_call("Read", file_path=last.use.input.get("file_path")),)
 
 
-def named_files(task: str, paths: Iterable[str]) -> list[str]:
+def named_files(task: str, paths: Iterable[str], *, binary: bool = False) -> list[str]:
     """The paths that the task names, whole or by their last part, in the order of their naming. A name that fits
-    several files is taken for none of them unless one of them is at the top."""
+    several files is taken for none of them unless one of them is at the top. Those that are no text are left out
+    unless `binary` is wanted."""
     known = list(paths)
     found: list[str] = []
     for word in _NAME.findall(task):
@@ -71,7 +72,7 @@ def named_files(task: str, paths: Iterable[str]) -> list[str]:
             fits = []
         if len(fits) == 1 and fits[0] not in found:
             found.append(fits[0])
-    return [path for path in found if not path.endswith(_BINARY)]
+    return [path for path in found if binary or not path.endswith(_BINARY)]
 
 
 def code_words(task: str) -> list[str]:

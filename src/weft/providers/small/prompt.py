@@ -10,31 +10,35 @@ from typing import Final
 
 import msgspec
 
-from weft.providers.small.actions import from_call
+from weft.providers.small.actions import NEEDS, from_call
 from weft.providers.small.excerpt import excerpt
-from weft.providers.small.shape import may_end
+from weft.providers.small.shape import WORDS, may_end
 from weft.providers.small.turn import Files, Step, Turn, assistant_message, user_message
 from weft.schema.content import Json
 from weft.schema.messages import Message
 
 WORK: Final = """\
-You work on files, one action at a time. Answer with one JSON object:
-{"action": "edit", "path": FILE, "old": LINE, "new": TEXT} puts new in the place of one line; new "" removes it
-{"action": "insert", "path": FILE, "after": LINE, "text": TEXT} adds lines below a line
-{"action": "replace_all", "path": FILE, "old": WORD, "new": WORD} changes a word everywhere in a file
-{"action": "append", "path": FILE, "text": TEXT} adds lines at the end of a file
-{"action": "write", "path": FILE, "text": TEXT} makes a new file, or a short file anew
-{"action": "delete", "path": FILE} and {"action": "move", "path": FILE, "to": FILE}
-{"action": "run", "command": COMMAND} runs a shell command
-{"action": "read", "path": FILE} and {"action": "search", "text": TEXT} look at more
-{"action": "done", "text": REPORT} when the whole task is done
-Do what the task says, no more. Keep the indentation."""
+You work on files, one action at a time. Answer with one JSON object. Do what the task says, no more."""
 ASK: Final = """\
-You answer questions about files. Answer with one JSON object:
-{"action": "answer", "text": ANSWER} gives the answer: short, exact, from what the files say
-{"action": "read", "path": FILE} and {"action": "search", "text": TEXT} look at more
-{"action": "run", "command": COMMAND} runs a shell command
-Nothing may be changed."""
+You answer questions about files. Answer with one JSON object. Nothing may be changed."""
+MANUAL: Final = {
+    "delete": 'To delete a file: {"action": "delete", "path": "a.txt"}',
+    "move": 'To rename or move a file: {"action": "move", "path": "a.txt", "to": "b.txt"}',
+    "write": 'To make a new file: {"action": "write", "path": "a.txt", "text": "all of its lines"}',
+    "append": 'To add lines at the end of a file: {"action": "append", "path": "a.txt", "text": "the new lines"}',
+    "edit": 'To change a line: {"action": "edit", "path": "a.txt", "old": "the line", "new": "the changed line"}\n'
+    'To remove a line: {"action": "edit", "path": "a.txt", "old": "the line", "new": ""}',
+    "insert": 'To add lines below a line: {"action": "insert", "path": "a.txt", "after": "the line", "text": "lines"}',
+    "replace_all": 'To change a word everywhere in a file: {"action": "replace_all", "path": "a.txt", "old": "word", '
+    '"new": "other"}',
+    "run": 'To run a command: {"action": "run", "command": "python3 a.py"}',
+    "read": 'To see a file: {"action": "read", "path": "a.txt"}',
+    "search": 'To find text in all files: {"action": "search", "text": "word"}',
+    "answer": 'To answer: {"action": "answer", "text": "a short answer, from what the files say"}',
+    "done": 'When all of the task is done: {"action": "done", "text": "what was done"}',
+}
+"""What each action is for, in the order in which they are told; those that the task has a word for come first."""
+_ASKING: Final = ("read", "search", "run", "answer")
 _NAMES: Final = 360
 """Characters for the list of files."""
 _RESULT: Final = 600
@@ -66,7 +70,15 @@ def make_prompt(
     messages = [user_message(begin)]
     for answer, result in (*rounds, *refused):
         messages += [assistant_message(answer), user_message(result)]
-    return Prompt(ASK if question else WORK, tuple(messages))
+    return Prompt(_system(turn, question=question), tuple(messages))
+
+
+def _system(turn: Turn, *, question: bool) -> str:
+    """The same through the whole turn, and the same for every task of a kind."""
+    names = [name for name in MANUAL if (name in _ASKING if question else name != "answer")]
+    known = [name for name in names if name in ("done", "answer") or NEEDS[name] in turn.tools]
+    offered = [name for name in known if name not in WORDS or WORDS[name].search(turn.task)]
+    return "\n".join([ASK if question else WORK, *(MANUAL[name] for name in offered)])
 
 
 def _opening(turn: Turn, room: int) -> str:

@@ -18,8 +18,11 @@ MOST_ACTS: Final = 14
 _LINES: Final = 150
 _PATHS: Final = 60
 _READS: Final = ("read", "search")
-_DELETES: Final = re.compile(r"delet|remov|eras|drop|clean|unlink|get rid|throw away", re.I)
-_MOVES: Final = re.compile(r"renam|mov(e|ing)\b|relocat", re.I)
+WORDS: Final = {
+    "delete": re.compile(r"delet|remov|eras|drop|clean|unlink|get rid|throw away", re.I),
+    "move": re.compile(r"renam|mov(e|ing)\b|relocat", re.I),
+}
+"""Files go or change their names only when the task has a word for it."""
 _RUNS: Final = re.compile(r"\b(tests?|run|runs|pass|passes|fails?|output|outputs|prints?)\b", re.I)
 
 
@@ -65,10 +68,11 @@ def _changing(turn: Turn, files: Files, room: int) -> Iterator[Json]:
         yield _object("append", path={"enum": list(files.texts)}, text=_STRING)
     if _has(turn, "write"):
         yield _object("write", path=_STRING, text=_STRING)
-    paths = _paths(turn, files)
-    if _has(turn, "delete") and paths and _DELETES.search(turn.task):
+    # Where the task names files, no others are deleted or moved.
+    paths = named_files(turn.task, files.paths, binary=True) or _paths(turn, files)
+    if _has(turn, "delete") and paths and WORDS["delete"].search(turn.task):
         yield _object("delete", path={"enum": paths})
-    if _has(turn, "move") and paths and _MOVES.search(turn.task):
+    if _has(turn, "move") and paths and WORDS["move"].search(turn.task):
         yield _object("move", path={"enum": paths}, to=_STRING)
     if _has(turn, "run"):
         yield _object("run", command=_STRING)

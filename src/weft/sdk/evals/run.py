@@ -19,7 +19,7 @@ from weft.paths import weft_home
 from weft.providers.port import Provider
 from weft.schema.commands import Prompt
 from weft.schema.events import MessageDone, TurnEnded
-from weft.schema.messages import Usage
+from weft.schema.messages import Reply, Usage
 from weft.sdk.compose import Overrides, connect
 from weft.sdk.evals.packages import bring, copy
 from weft.sdk.evals.tasks import Task
@@ -84,6 +84,7 @@ async def _run(task: Task, plan: Plan) -> Outcome:
         with anyio.fail_after(plan.limit):
             turn = await _play(task, folder, plan)
         seconds = time.monotonic() - started
+        _keep_replies(task, turn, plan)
         reason = turn.error or await _judge(task, folder, turn.text, before)
         return Outcome(
             task=task.name,
@@ -113,6 +114,7 @@ class _Played(msgspec.Struct, kw_only=True):
     model: str = ""
     steps: int = 0
     usage: Usage = Usage()
+    replies: list[Reply] = []
 
 
 async def _play(task: Task, folder: Path, plan: Plan) -> _Played:
@@ -137,6 +139,7 @@ async def _play(task: Task, folder: Path, plan: Plan) -> _Played:
             if isinstance(event, MessageDone) and event.reply.usage.output_tokens:
                 played.steps += 1
                 played.model = event.reply.model
+                played.replies.append(event.reply)
             if isinstance(event, TurnEnded):
                 played.text, played.usage = event.text, event.usage
                 good = event.reason in ("completed", "max_turns")
@@ -179,6 +182,14 @@ async def _judge(task: Task, folder: Path, text: str, before: Mapping[str, str])
             last = done.text.strip().splitlines()[-1:] or [f"exit code {done.code}"]
             return f"the check failed: {last[0][:200]}"
     return ""
+
+
+def _keep_replies(task: Task, turn: _Played, plan: Plan) -> None:
+    """What the model said, beside the folder that it left."""
+    if plan.keep is not None:
+        plan.keep.mkdir(parents=True, exist_ok=True)
+        lines = [msgspec.json.encode(list(reply.content)) for reply in turn.replies]
+        (plan.keep / f"{task.name}.jsonl").write_bytes(b"\n".join(lines) + b"\n")
 
 
 def _put_away(task: Task, folder: Path, plan: Plan) -> None:
