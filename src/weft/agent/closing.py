@@ -5,7 +5,7 @@ from weft.agent.loop import TurnOver
 from weft.agent.state import State
 from weft.agent.turn import Limits, Turn
 from weft.hooks.port import Hooks
-from weft.schema.content import Text
+from weft.schema.content import Json, Text
 from weft.schema.messages import Reply
 
 MAX_NUDGES = 2
@@ -20,7 +20,15 @@ class Closing:
     """The loop's `Closing` port: cut and empty replies are asked to go on, hooks may object."""
 
     def __init__(
-        self, *, turn: Turn, limits: Limits, hooks: Hooks, state: State, structured: bool = False, subagent: str = ""
+        self,
+        *,
+        turn: Turn,
+        limits: Limits,
+        hooks: Hooks,
+        state: State,
+        structured: bool = False,
+        subagent: str = "",
+        about: Json | None = None,
     ) -> None:
         self._turn = turn
         self._limits = limits
@@ -28,6 +36,7 @@ class Closing:
         self._state = state
         self._structured = structured
         self._subagent = subagent
+        self._about: Json = about or {"background_tasks": [], "session_crons": []}
 
     async def after(self, reply: Reply) -> Addition | None:
         if reply.stop_reason == "refusal":
@@ -58,8 +67,7 @@ class Closing:
                 event,
                 stop_hook_active=self._turn.stop_blocks > 0,
                 last_assistant_message=reply.text,
-                background_tasks=[],
-                session_crons=[],
+                **self._about,
             ),
             subject=self._subagent,
         )

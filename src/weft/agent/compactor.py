@@ -2,19 +2,16 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Literal
 
 from weft.agent.history import History
+from weft.agent.moments import Moments, Trigger
 from weft.agent.state import State
-from weft.hooks.port import Hooks
 from weft.providers.port import Provider
 from weft.schema.events import AgentEvent, Compacted
 from weft.schema.messages import Reply, Request
 from weft.schema.stream import StreamDone, StreamFailed
 from weft.sessions import compaction
 from weft.sessions.ledger import Ledger
-
-Trigger = Literal["auto", "manual"]
 
 
 class Compactor:
@@ -28,15 +25,17 @@ class Compactor:
         make: Callable[[History], Awaitable[Request]],
         window: Callable[[], int],
         state: State,
-        hooks: Hooks,
+        moments: Moments,
         ledger: Ledger,
         emit: Callable[[AgentEvent], None],
+        main: bool = True,
     ) -> None:
         self._provider = provider
         self._make = make
         self._window = window
         self._state = state
-        self._hooks = hooks
+        self._moments = moments
+        self._main = main
         self._ledger = ledger
         self._emit = emit
         self._counted = 0
@@ -82,7 +81,7 @@ class Compactor:
 
     async def _compact(self, history: History, request: Request, trigger: Trigger, instructions: str) -> bool:
         before, started = self.used(history), time.monotonic()
-        if not await self._allowed(trigger, instructions):
+        if not await self._moments.may_compact(trigger, instructions):
             return False
         self._emit(Compacted(state="started", trigger=trigger, before=before))
         window = self._window() or max(before * 2, 8_000)
@@ -90,7 +89,7 @@ class Compactor:
             lean = compaction.drop_old_results(history.messages)
             if compaction.estimate(lean) <= compaction.threshold(window) // 2:
                 history.replace(lean)
-                return self._done(history, trigger, before, "Old tool results were left out.", started)
+                return await self._done(history, trigger, before, "Old tool results were left out.", started)
         parts = compaction.split(history.messages, window=window)
         if trigger == "manual" and not parts.old:
             parts = compaction.split(history.messages, window=window, everything=True)
@@ -103,9 +102,9 @@ class Compactor:
             scribe.write(record)
         scribe.sync()
         history.replace(done.messages)
-        return self._done(history, trigger, before, done.text, started)
+        return await self._done(history, trigger, before, done.text, started)
 
-    def _done(self, history: History, trigger: Trigger, before: int, summary: str, started: float) -> bool:
+    async def _done(self, history: History, trigger: Trigger, before: int, summary: str, started: float) -> bool:
         self._counted, self._seen = 0, 0
         after = compaction.estimate(history.messages)
         useful = self._progress.note(before, after) or trigger == "manual"
@@ -120,14 +119,9 @@ class Compactor:
                 message="" if useful else "The conversation could not be made shorter.",
             )
         )
+        if useful:
+            await self._moments.compacted(trigger, summary, main=self._main)
         return useful
-
-    async def _allowed(self, trigger: Trigger, instructions: str) -> bool:
-        if not self._hooks.wants("PreCompact"):
-            return True
-        details = self._state.hook_input("PreCompact", trigger=trigger, custom_instructions=instructions)
-        verdict = await self._hooks.run("PreCompact", details, subject=trigger)
-        return not (verdict.block or verdict.stop)
 
     async def _summary(self, request: Request, parts: compaction.Split, instructions: str, window: int) -> str:
         if not parts.old:

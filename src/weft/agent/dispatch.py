@@ -39,6 +39,7 @@ class _Call:
         self.problem: str | None = None
         self.started = time.monotonic()
         self.ended = False
+        self.response: object = None
         if tool is None:
             self.problem = f"There is no tool named {use.name}."
             return
@@ -102,6 +103,7 @@ class Dispatch:
             for call in calls:
                 if not call.ended:
                     self._end(call, results[call.use.id], "cancelled", Result())
+        await self._after_all(calls)
         if self._over is not None:
             raise self._over
         return Answered(self._final, tuple(await self._additions()))
@@ -137,6 +139,7 @@ class Dispatch:
         content = result.content if result.content != "" else "(no output)"
         answer = ToolResult(call.use.id, content, is_error=result.is_error)
         results[call.use.id] = answer
+        call.response = result.data if result.data is not None else content
         logged.add(call.use.id)
         self._turn.user_messages += 1
         self._history.log_result(answer, result.data)
@@ -237,6 +240,25 @@ class Dispatch:
         if isinstance(verdict.output, str):
             return msgspec.structs.replace(result, content=verdict.output)
         return result
+
+    async def _after_all(self, calls: Sequence[_Call]) -> None:
+        if not self._hooks.wants("PostToolBatch"):
+            return
+        rows = [
+            {
+                "tool_name": call.use.name,
+                "tool_input": call.use.input,
+                "tool_use_id": call.use.id,
+                "tool_response": call.response,
+            }
+            for call in calls
+        ]
+        verdict = await self._hooks.run("PostToolBatch", self._state.hook_input("PostToolBatch", tool_calls=rows))
+        if verdict.block and verdict.reason:
+            self._notes.append(f"PostToolBatch hook feedback: {verdict.reason}")
+        self._notes.extend(verdict.context)
+        if verdict.stop and self._over is None:
+            self._over = TurnOver("hook_stopped", verdict.stop_reason or "A hook ended the turn.")
 
     async def _additions(self) -> list[Addition]:
         found: list[Addition] = []

@@ -60,6 +60,11 @@ class Scribe:
         self._mirror = mirror
         self.tip = tip
 
+    @property
+    def where(self) -> str:
+        """The log's file; empty when nothing is kept."""
+        return str(self._log.path) if self._log is not None and self._log.path is not None else ""
+
     def origin(self, *, record_id: str | None = None, parent: str | None = None) -> Origin:
         """A place at the end of the chain, or after `parent`; the chain goes on from there."""
         origin = Origin(

@@ -19,6 +19,7 @@ from weft.agent.history import Addition, History, new_id
 from weft.agent.inbox import Inbox
 from weft.agent.intake import Intake, Taken
 from weft.agent.loop import TurnOver
+from weft.agent.moments import IDLE_AFTER, Moments, StartSource
 from weft.agent.state import State
 from weft.agent.turn import Limits, Turn
 from weft.agent.wishes import granted
@@ -119,10 +120,12 @@ class Session:
         asks: Asks,
         intake: Intake,
         hooks: Hooks,
+        moments: Moments,
         limits: Limits,
         thread: Thread,
         control: Control,
         resumed: bool = False,
+        source: StartSource = "startup",
         replay: Callable[[], list[AgentEvent]] | None = None,
         opening: Callable[[], Awaitable[Content]] | None = None,
         resources: Sequence[AbstractAsyncContextManager[object]] = (),
@@ -135,10 +138,13 @@ class Session:
         self.asks = asks
         self.intake = intake
         self.hooks = hooks
+        self.moments = moments
         self.limits = limits
         self.thread = thread
         self.control = control
         self._resumed = resumed
+        self._source: StartSource = source
+        self._begun = anyio.Event()
         self._replay = replay
         self._opening = opening
         self._resources = resources
@@ -164,6 +170,8 @@ class Session:
             self.channel.put(note)
         for event in self._replay() if self._replay is not None else []:
             self.channel.put(event)
+        self.moments.later = self.group.start_soon
+        self.group.start_soon(self._begin)
         self.group.start_soon(self._serve)
         return self
 
@@ -171,6 +179,7 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         """What was raised in the block is the caller's: it passes through as it is, never inside a group."""
+        await self.moments.end("other")
         self.group.cancel_scope.cancel()
         try:
             await self.stack.__aexit__(None, None, None)
@@ -271,9 +280,21 @@ class Session:
     # --- turns ----------------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        while (prompt := await self._inbox.next()) is not None:
+        while (prompt := await self._next_prompt()) is not None:
             await self._one_turn(prompt)
             self._idle.set()
+
+    async def _next_prompt(self) -> Prompt | None:
+        if self.asks.kinds and self.hooks.wants("Notification"):
+            with anyio.move_on_after(IDLE_AFTER):
+                return await self._inbox.next()
+            await self.moments.idle()
+        return await self._inbox.next()
+
+    async def _begin(self) -> None:
+        """Beside everything else: only the first turn waits for it, and a cancel of that turn ends the wait."""
+        await self.moments.begin(self._source)
+        self._begun.set()
 
     async def _one_turn(self, prompt: Prompt) -> None:
         turn = self.turn = Turn(new_id())
@@ -329,6 +350,7 @@ class Session:
         )
 
     async def _work(self, prompt: Prompt, turn: Turn) -> tuple[TurnReason, str]:
+        await self._begun.wait()
         blocked, context = await self._prompt_hook(prompt)
         if blocked is not None:
             self._notice(blocked, "warning", "prompt_blocked")
@@ -339,7 +361,7 @@ class Session:
         history = self.thread.history
         opening = await self._opening() if self._opening is not None and not history.messages else ()
         self._began(prompt.id)
-        before = opening + taken.reminders + tuple(Text(note) for note in context)
+        before = opening + self.moments.take() + taken.reminders + tuple(Text(note) for note in context)
         history.add_prompt(
             taken.content, record_id=prompt.id, synthetic=prompt.synthetic, mode=self.state.mode, before=before
         )
@@ -355,7 +377,9 @@ class Session:
     async def _before_model(self, taken: Taken) -> bool:
         """Applies what the prompt asked of the session itself; false when there is nothing for the model."""
         if taken.clear:
+            await self.moments.end("clear")
             await self.control.clear()
+            await self.moments.begin("clear")
         for command in taken.commands:
             if isinstance(command, Compact):
                 await self.control.compact(self.thread.history, command.instructions)
@@ -380,7 +404,8 @@ class Session:
 
     async def steering(self) -> list[Addition]:
         """Prompts that came while tools ran, ready to join the turn."""
-        found: list[Addition] = []
+        said = self.moments.take()
+        found = [Addition(said, synthetic=True)] if said else []
         for prompt in self._inbox.take_steering():
             taken = await self.intake.take(prompt)
             content = taken.reminders + taken.content

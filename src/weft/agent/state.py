@@ -67,6 +67,7 @@ class State:
         self._version = version
         self._key_source = key_source
         self._spilled = 0
+        self.moved: Callable[[Path, Path], None] = lambda _old, _new: None
 
     @property
     def mode(self) -> Mode:
@@ -96,7 +97,9 @@ class State:
         self._emit(SessionChanged(info=self.info(), reason=reason))
 
     def set_cwd(self, cwd: Path) -> None:
-        self.cwd = cwd
+        old, self.cwd = self.cwd, cwd
+        if old != cwd:
+            self.moved(old, cwd)
 
     def set_todos(self, todos: tuple[Todo, ...]) -> None:
         self.todos = todos

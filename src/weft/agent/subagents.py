@@ -115,11 +115,11 @@ class Subagents:
     async def _work(self, thread: WorkThread, request: SubagentRequest, follower: "_Follower") -> Result:
         import anyio
 
-        turn = Turn(new_id())
+        turn, context = Turn(new_id()), ()
         if self._hooks.wants("SubagentStart"):
             details = self._state.hook_input("SubagentStart", agent_id=follower.task.id, agent_type=request.agent)
-            await self._hooks.run("SubagentStart", details, subject=request.agent)
-        thread.history.add_prompt((Text(request.prompt),))
+            context = (await self._hooks.run("SubagentStart", details, subject=request.agent)).context
+        thread.history.add_prompt((Text(request.prompt),), before=tuple(Text(text) for text in context))
         state, text, failed = "stopped", "", False
         try:
             with anyio.CancelScope() as scope:

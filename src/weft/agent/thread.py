@@ -17,7 +17,7 @@ from weft.agent.turn import Limits, Turn
 from weft.hooks.port import Hooks
 from weft.permissions.port import Gate
 from weft.providers.port import Provider
-from weft.schema.content import Content, ToolUse
+from weft.schema.content import Content, Json, ToolUse
 from weft.schema.events import AgentEvent
 from weft.schema.messages import Reply
 from weft.tools.port import ToolContext
@@ -42,6 +42,8 @@ class Work(msgspec.Struct, kw_only=True):
     before_edit: Callable[[str, str], Awaitable[None]] | None = None
     structured: bool = False
     agent: str = ""
+    about: Json | None = None
+    """What hooks are told of a subagent: its id, its kind, its log."""
     parent: str | None = None
 
 
@@ -95,4 +97,5 @@ class WorkThread:
             state=work.state,
             structured=work.structured,
             subagent=work.agent,
+            about=work.about,
         )

@@ -16,6 +16,7 @@ from weft.agent.channel import Channel
 from weft.agent.control import SessionControl
 from weft.agent.folders import Where
 from weft.agent.intake import Intake
+from weft.agent.moments import Moments, StartSource
 from weft.agent.options import SessionOptions
 from weft.agent.requests import Facts
 from weft.agent.session import Session
@@ -135,6 +136,8 @@ class Ground:
         self.asks = Asks(self.channel.put, self.options.asks)
         self.sandbox = self._sandbox()
         self.hooks = self._hooks()
+        self.moments = Moments(self.hooks, self.state)
+        self.asks.tap(self.moments.see)
         self.options = await self._with_servers_of_plugins()
         self.inline = await self._inline()
         self.where = Where.of_this_machine(self.options.cwd, self.sources)
@@ -328,6 +331,11 @@ class Ground:
         if self.overrides.provider is None:
             await before.provider.aclose()
         return self.resolved.model
+
+    def began_as(self) -> StartSource:
+        if self.conversation.resumed is None:
+            return "startup"
+        return "fork" if self.options.fork else "resume"
 
     def mirror_of(self, log: SessionLog | None) -> Callable[[Record], None] | None:
         mirror = self.overrides.mirror

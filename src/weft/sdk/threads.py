@@ -73,6 +73,11 @@ class Threads:
         )
         work.limits = Limits(self.bench.ledger, max_turns=agent.max_turns, max_budget=self.ground.options.max_budget)
         work.agent = agent.name
+        work.about = {
+            "agent_id": agent_id,
+            "agent_type": agent.name,
+            "agent_transcript_path": history.scribe.where,
+        }
         work.gate = self._narrower_gate(agent)
         return WorkThread(work, history)
 
@@ -111,9 +116,10 @@ class Threads:
             make=make,
             window=lambda: make.window,
             state=ground.state,
-            hooks=ground.hooks,
+            moments=ground.moments,
             ledger=self.bench.ledger,
             emit=emit,
+            main=parent is None,
         )
         return Work(
             provider=self._provider,

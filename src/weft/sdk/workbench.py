@@ -256,6 +256,10 @@ class Workbench:
             await self.servers.before_first_prompt()
         return await self.assembler.reminders(self.view())
 
+    def _memory_files(self) -> Sequence[tuple[Path, str]]:
+        files = self.assembler.memory.files(self.view())
+        return [(file.path, file.scope) for file in files if not file.patterns]
+
     async def pieces(self) -> Sequence[Piece]:
         return (*self.assembler.system_pieces(self.view()), *await self.assembler.reminder_pieces(self.view()))
 
@@ -304,12 +308,16 @@ class Workbench:
             models=ground.models,
             servers=self._server_infos,
         )
+        if not ground.options.bare:
+            ground.moments.memory = self._memory_files
         session = self._session = Session(
             state=ground.state,
             channel=ground.channel,
             asks=ground.asks,
             intake=intake,
             hooks=ground.hooks,
+            moments=ground.moments,
+            source=ground.began_as(),
             limits=self.limits,
             thread=self.thread,
             control=control,
