@@ -63,7 +63,7 @@ class Actions(Base):
         if me.parts.pick:
             from weft.surfaces.terminal.screens.sessions import pick_session
 
-            me.call_later(pick_session, me, replace=True)
+            self.later(partial(pick_session, me, replace=True))
         elif me.parts.prompt:
             me.conversation.send(c.Prompt(me.parts.prompt))
         from weft.surfaces.terminal.screens.setup import greet
@@ -253,8 +253,11 @@ class Actions(Base):
             self._hint(t("Ctrl+C again to leave"))
 
     def action_leave(self) -> None:
-        if not self.me.composer.text:
-            self.me.exit(0)
+        me = self.me
+        if me.composer.text:
+            me.composer.action_delete_right()
+        elif len(me.screen_stack) == 1 and not me.conversation.model.asks:
+            me.exit(0)
 
     def action_next_mode(self) -> None:
         me = self.me

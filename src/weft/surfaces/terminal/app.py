@@ -51,7 +51,7 @@ class TerminalApp(Actions, App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "escape", show=False),
         Binding("ctrl+c", "stop", show=False, priority=True),
-        Binding("ctrl+d", "leave", show=False),
+        Binding("ctrl+d", "leave", show=False, priority=True),
         Binding("ctrl+q", "quit", show=False),
         Binding("shift+tab", "next_mode", show=False, priority=True),
         Binding("ctrl+o", "open_all", show=False, priority=True),
