@@ -20,7 +20,7 @@ async def session(
     cwd: Path, script: Script | ScriptedProvider, **options: Any
 ) -> AsyncIterator[tuple[Connection, ScriptedProvider]]:
     provider = script if isinstance(script, ScriptedProvider) else ScriptedProvider(script)
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         async with connect(SessionOptions(cwd=cwd, **options), Overrides(provider=provider)) as connection:
             yield connection, provider
 
