@@ -43,7 +43,12 @@ class TerminalApp(Actions, App[int]):
     CSS = """
     Screen { background: $background; layers: base; }
     #compose { height: auto; border-top: solid $panel; }
-    #sign { width: 2; height: 1; color: $primary; }
+    #sign { width: 3; height: 1; padding: 0 0 0 1; color: $primary; }
+    Transcript, Body, Composer {
+        scrollbar-color: $panel; scrollbar-color-hover: $secondary; scrollbar-color-active: $primary;
+        scrollbar-background: $background; scrollbar-background-hover: $background;
+        scrollbar-background-active: $background;
+    }
     Composer { width: 1fr; }
     .hidden { display: none; }
     """

@@ -79,6 +79,8 @@ def _head(entry: ToolEntry, width: int, palette: Palette, cwd: str) -> Line:
 def _style(entry: ToolEntry, palette: Palette) -> Style:
     if entry.asked:
         return palette.warning
+    if entry.state == "ok" and any(isinstance(view, ExitView) and view.code for view in entry.display):
+        return palette.warning
     return {"ok": palette.ok, "error": palette.error, "denied": palette.error, "running": palette.accent}.get(
         entry.state, palette.dim
     )
