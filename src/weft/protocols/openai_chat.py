@@ -27,9 +27,9 @@ from weft.schema.content import (
 from weft.schema.messages import Message, Request, ToolSpec
 from weft.schema.wire import as_blocks
 
-Constraint: TypeAlias = Literal["json_schema", "grammar", "guided_json", "structured_outputs", "format"]
+Constraint: TypeAlias = Literal["json_schema", "grammar", "guided_json", "structured_outputs"]
 """How a server is told that its answer must fit a schema: OpenAI's `response_format`, llama.cpp's `grammar`, vLLM's
-guided decoding in its older and its newer spelling, Ollama's `format`."""
+guided decoding in its older and its newer spelling. Ollama's `format` is in `ollama_chat`."""
 _EFFORTS: Final = {"low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "xhigh"}
 
 
@@ -86,8 +86,6 @@ def _constraint(schema: Json, how: Constraint) -> Json:
             return {"guided_json": schema}
         case "structured_outputs":
             return {"structured_outputs": {"json": schema}}
-        case "format":
-            return {"format": schema}
 
 
 def _tool(tool: ToolSpec) -> Json:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _OPENROUTER: Final = "https://openrouter.ai/api/v1"
 _LOCAL: Final = ("ollama", "lmstudio", "llamacpp", "vllm", "gpt4all")
 _GGUF: Final = "gguf"
+_OLLAMA_WINDOW: Final = 8192
 NO_MODEL_HINT: Final = (
     "Set ANTHROPIC_API_KEY, or OPENAI_API_KEY (with OPENAI_BASE_URL for another server), "
     "or start a local model server such as Ollama, or `weft model add` one. `weft demo` needs none of them."
@@ -106,12 +107,24 @@ def _profiled(provider: Provider, endpoint: Endpoint, facts: ModelFacts, env: Ma
     from weft.providers.small.choose import ProbedProvider, decided
     from weft.providers.small.provider import SmallProvider
 
-    small = decided(facts, wish)
-    if small is None:
-        place = weft_home(env) / "probes.json"
-        key = f"{endpoint.base_url} {facts.id}"
-        return ProbedProvider(provider, model=facts.id, window=facts.context_window, place=place, key=key)
-    return SmallProvider(provider, window=facts.context_window) if small else provider
+    decision = decided(facts, wish)
+    if decision is False:
+        return provider
+    small = SmallProvider(_plain(provider, endpoint, facts, env), window=facts.context_window)
+    if decision:
+        return small
+    place = weft_home(env) / "probes.json"
+    return ProbedProvider(provider, small, model=facts.id, place=place, key=f"{endpoint.base_url} {facts.id}")
+
+
+def _plain(provider: Provider, endpoint: Endpoint, facts: ModelFacts, env: Mapping[str, str]) -> Provider:
+    """Who answers plain messages under a schema: at Ollama its own API, which also sets the context."""
+    if endpoint.name != "ollama":
+        return provider
+    from weft.providers.ollama import OllamaProvider
+
+    window = min(facts.context_window or _OLLAMA_WINDOW, _OLLAMA_WINDOW)
+    return OllamaProvider(endpoint.base_url.removesuffix("/v1"), window=window, limits=limits_from(env), env=env)
 
 
 def limits_from(env: Mapping[str, str]) -> HttpLimits:

@@ -15,7 +15,6 @@ import msgspec
 
 from weft.providers.catalogue import ModelFacts
 from weft.providers.port import Provider
-from weft.providers.small.provider import SmallProvider
 from weft.schema.content import Json, Text
 from weft.schema.messages import Message, Request, SystemPart, ToolSpec
 from weft.schema.stream import StreamDone, StreamEvent
@@ -73,10 +72,10 @@ async def probe(provider: Provider, model: str) -> bool | None:
 class ProbedProvider:
     """Decides on the first request and stays with it. `place` is where verdicts are kept, `key` whose it is."""
 
-    def __init__(self, inner: Provider, *, model: str, window: int, place: Path, key: str) -> None:
+    def __init__(self, inner: Provider, small: Provider, *, model: str, place: Path, key: str) -> None:
         self.name = inner.name
         self._inner = inner
-        self._small = SmallProvider(inner, window=window)
+        self._small = small
         self._model = model
         self._place = place
         self._key = key
@@ -96,6 +95,7 @@ class ProbedProvider:
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+        await self._small.aclose()
 
 
 def read_verdicts(place: Path) -> dict[str, bool]:

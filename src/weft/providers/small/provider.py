@@ -1,6 +1,7 @@
 """The provider that wraps another: requests in, one action of a small model out, as a call of an ordinary tool."""
 
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Final, cast
 from uuid import uuid4
@@ -14,12 +15,13 @@ from weft.providers.small.actions import END, Action, Meant, Refused, to_call
 from weft.providers.small.look import next_look
 from weft.providers.small.prompt import make_prompt
 from weft.providers.small.question import is_question
-from weft.providers.small.shape import may_end, shape
+from weft.providers.small.shape import may_end, offered, shape
 from weft.providers.small.turn import Files, Turn, read_turn
 from weft.schema.content import AnyBlock, Json, Text, ToolUse
 from weft.schema.messages import Reply, Request, SystemPart, ThinkingConfig, Usage
 from weft.schema.stream import Ping, Retry, StreamDone, StreamEvent, StreamFailed
 
+log = logging.getLogger(__name__)
 ROOM: Final = 1300
 """Characters of files in the first prompt: with all else about 700 tokens."""
 OUTPUT: Final = 1024
@@ -134,8 +136,11 @@ class _Asking:
             thinking=ThinkingConfig(),
             max_tokens=min(self._request.max_tokens, OUTPUT),
             temperature=0.0,
-            output_schema=shape(self._turn, self._files, question=self._question, room=self._room),
+            output_schema=self._shape(),
         )
+
+    def _shape(self) -> Json:
+        return shape(self._turn, self._files, question=self._question, room=self._room)
 
     def _meant(self, reply: Reply) -> tuple[AnyBlock, ...] | None:
         """What the loop is told; None when the model has to be asked again."""
@@ -152,6 +157,8 @@ class _Asking:
                 return None
             return (Text(found.text.strip() or "Done."),)
         try:
+            if found.action not in offered(self._shape()):
+                raise Refused(f'"{found.action}" is not possible now. Choose another action.')
             meant = self._checked(to_call(found, self._files, self._turn))
         except Refused as refused:
             self._refuse(raw, str(refused))
@@ -169,8 +176,6 @@ class _Asking:
             Refused: the same action failed before.
         """
         use = meant.use
-        if self._question and use.name in ("Edit", "Write"):
-            raise Refused("Nothing may be changed: it is a question. Answer it.")
         for step in self._turn.acts:
             if (step.use.name, step.use.input) == (use.name, use.input):
                 if step.failed:
@@ -181,6 +186,7 @@ class _Asking:
         return meant
 
     def _refuse(self, raw: str, sentence: str) -> None:
+        log.debug("a small model's answer is refused: %s (%s)", raw, sentence)
         self._refused.append((raw or "{}", sentence))
 
     def _stuck(self) -> Text:

@@ -6,7 +6,7 @@ never first and never after an error.
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from weft.providers.small.actions import NEEDS
 from weft.providers.small.excerpt import CUT, excerpt
@@ -30,6 +30,12 @@ def shape(turn: Turn, files: Files, *, question: bool, room: int) -> Json:
     """A choice of flat objects."""
     options = list(_answering(turn, files) if question else _working(turn, files, room))
     return {"anyOf": options}
+
+
+def offered(schema: Json) -> set[str]:
+    """The names of the actions: a server that cannot constrain its answers may give others."""
+    options = cast(list[dict[str, dict[str, dict[str, str]]]], schema["anyOf"])
+    return {option["properties"]["action"]["const"] for option in options}
 
 
 def may_end(turn: Turn) -> bool:

@@ -146,14 +146,15 @@ def test_half_a_file_is_no_action_but_half_an_answer_is():
 async def test_a_model_that_calls_tools_well_keeps_its_own_api_and_the_verdict_is_kept(tmp_path: Path):
     good = ScriptedProvider([call("read_file", path="notes.txt"), "plain"])
     place = tmp_path / "probes.json"
-    provider = ProbedProvider(good, model="m", window=0, place=place, key="here m")
+    provider = ProbedProvider(good, SmallProvider(good), model="m", place=place, key="here m")
     assert (await ask(provider, request(*BEGIN))).text == "plain"
     assert read_verdicts(place) == {"here m": False}
     later = ScriptedProvider(["plain again"])
-    assert (await ask(ProbedProvider(later, model="m", window=0, place=place, key="here m"), request(*BEGIN))).text
+    provider = ProbedProvider(later, SmallProvider(later), model="m", place=place, key="here m")
+    assert (await ask(provider, request(*BEGIN))).text == "plain again"
 
 
 async def test_a_model_that_writes_its_calls_as_text_gets_the_profile(tmp_path: Path):
     bad = ScriptedProvider(['{"name": "read_file"}', RIGHT])
-    provider = ProbedProvider(bad, model="m", window=0, place=tmp_path / "probes.json", key="k")
+    provider = ProbedProvider(bad, SmallProvider(bad), model="m", place=tmp_path / "probes.json", key="k")
     assert (await ask(provider, request(*BEGIN))).tool_uses[0].name == "Edit"
