@@ -23,7 +23,7 @@ from weft.agent.moments import IDLE_AFTER, Moments, StartSource
 from weft.agent.state import State
 from weft.agent.turn import Limits, Turn
 from weft.agent.wishes import granted
-from weft.errors import UsageError
+from weft.errors import SessionError, UsageError, WeftError
 from weft.hooks.port import Hooks
 from weft.schema.commands import (
     AppCall,
@@ -307,22 +307,34 @@ class Session:
                 reason, text = await self._work(prompt, turn)
             except TurnOver as over:
                 reason, error = over.reason, over.message
+            except WeftError as failure:
+                logger.debug("a turn failed", exc_info=True)
+                reason, error = "error", f"{failure} {failure.hint or ''}".strip()
             except Exception as failure:
                 logger.exception("a turn failed")
                 reason, error = "error", f"Weft failed: {failure.__class__.__name__}: {failure}"
         self._scope = None
-        if reason == "cancelled":
-            self._mark_interrupt(turn)
+        try:
+            self._write_end(turn, reason)
+        except SessionError as failure:
+            # A log that cannot be written must not keep the turn from ending: it is told, once.
+            logger.debug("the end of a turn was not written", exc_info=True)
+            error = error or str(failure)
         self._end_turn(turn, reason, text, error)
 
     def _mark_interrupt(self, turn: Turn) -> None:
         self.thread.history.add_prompt((Text(INTERRUPTED[turn.phase]),), synthetic=True)
 
-    def _end_turn(self, turn: Turn, reason: TurnReason, text: str, error: str | None) -> None:
+    def _write_end(self, turn: Turn, reason: TurnReason) -> None:
+        if reason == "cancelled":
+            self._mark_interrupt(turn)
         ledger = self.limits.ledger
         ledger.add_turn(turn.seconds)
         self.thread.history.scribe.mark(*ledger.to_mark())
         self.thread.history.scribe.sync()
+
+    def _end_turn(self, turn: Turn, reason: TurnReason, text: str, error: str | None) -> None:
+        ledger = self.limits.ledger
         self.turn = None
         self.channel.put(
             TurnEnded(

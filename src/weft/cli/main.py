@@ -72,6 +72,12 @@ def wants_debug(argv: list[str]) -> bool:
     return any(flag in argv for flag in ("--debug", "-d", "--debug-to-stderr")) or bool(os.environ.get("WEFT_DEBUG"))
 
 
+def _only(error: Exception) -> Exception:
+    """The error inside of groups that hold nothing else."""
+    inside: tuple[Exception, ...] = getattr(error, "exceptions", ())
+    return _only(inside[0]) if len(inside) == 1 else error
+
+
 def failed(error: Exception, *, debug: bool) -> int:
     """The outermost boundary: a traceback only for those who asked for one."""
     from weft.errors import WeftError
@@ -80,7 +86,10 @@ def failed(error: Exception, *, debug: bool) -> int:
         import traceback
 
         traceback.print_exception(error)
-    if isinstance(error, WeftError):
+    error = _only(error)
+    if isinstance(error, OSError) and error.strerror:
+        sys.stderr.write(f"weft: {error.strerror}{f': {error.filename}' if error.filename else ''}.\n")
+    elif isinstance(error, WeftError):
         sys.stderr.write(f"weft: {error}\n")
         if error.hint:
             sys.stderr.write(f"      {error.hint}\n")

@@ -268,16 +268,19 @@ class StreamJsonConnection:
             case Prompt(content=content):
                 prompt_id = command.id or str(uuid.uuid4())
                 self._reader.expect(prompt_id, as_blocks(content))
-                await self._write(
-                    {
-                        "type": "user",
-                        "message": {"role": "user", "content": content},
-                        "parent_tool_use_id": None,
-                        "session_id": self.info.session_id,
-                        "uuid": prompt_id,
-                        **({"client_composed": True} if command.verbatim else {}),
-                    }
-                )
+                line: Json = {
+                    "type": "user",
+                    "message": {"role": "user", "content": content},
+                    "parent_tool_use_id": None,
+                    "session_id": self.info.session_id,
+                    "uuid": prompt_id,
+                    **({"client_composed": True} if command.verbatim else {}),
+                }
+                try:
+                    await self._write(line)
+                except ConnectionLost:
+                    self._reader.forget(prompt_id)
+                    raise
             case PermissionAnswered() | QuestionAnswered() | PlanAnswered() | InputGiven():
                 await self._answer(command)
             case _:

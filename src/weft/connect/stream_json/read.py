@@ -72,6 +72,10 @@ class Reader:
         """A prompt was sent: the next turn answers it."""
         self._prompts.append((prompt_id, content))
 
+    def forget(self, prompt_id: str) -> None:
+        """It could not be sent after all."""
+        self._prompts = [waiting for waiting in self._prompts if waiting[0] != prompt_id]
+
     def use(self, tool_use_id: str) -> ToolUse | None:
         return self._uses.get(tool_use_id)
 
@@ -102,10 +106,17 @@ class Reader:
         return [SessionStarted(info=info)]
 
     def lost(self, message: str) -> list[AgentEvent]:
-        """The agent is gone: what was open is closed."""
-        if self._turn is None:
-            return []
-        return [*self._close_messages(), *self._end(TurnEnded(turn_id=self._turn, reason="error", error=message))]
+        """The agent is gone: what was open is closed, and each prompt that it never took up has a turn that failed."""
+        events: list[AgentEvent] = []
+        if self._turn is not None:
+            ended = TurnEnded(turn_id=self._turn, reason="error", error=message)
+            events += [*self._close_messages(), *self._end(ended)]
+        waiting, self._prompts = self._prompts, []
+        for prompt_id, content in waiting:
+            turn = self._new_id()
+            events += [TurnStarted(turn_id=turn, prompt_ids=(prompt_id,)), PromptAdded(id=prompt_id, content=content)]
+            events.append(TurnEnded(turn_id=turn, reason="error", error=message))
+        return events
 
     # --- system ----------------------------------------------------------------------------------------------
 
