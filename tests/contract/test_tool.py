@@ -13,7 +13,7 @@ from weft.testing.workspace import MemoryWorkspace
 from weft.tools import registry
 from weft.tools.arguments import explain
 from weft.tools.port import AnyTool
-from weft.tools.skill import Skill
+from weft.tools.skill import Loaded, Skill
 from weft.tools.structured_output import StructuredOutput
 from weft.tools.tool_search import ToolSearch
 
@@ -42,8 +42,8 @@ RIGHT: dict[str, Json] = {
 }
 
 
-async def _load(name: str, arguments: str) -> str:
-    return f"{name} {arguments}"
+async def _load(name: str, arguments: str) -> Loaded:
+    return Loaded(f"{name} {arguments}")
 
 
 TOOLS: dict[str, AnyTool] = {name: registry.load(name) for name in registry.MODULES}

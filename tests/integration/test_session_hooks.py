@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import anyio
+import msgspec
 
 from tests.integration.driving import ended, session, turn
 from weft.schema.commands import Cancel, PermissionAnswered, Prompt
@@ -51,9 +53,8 @@ async def test_the_hooks_of_a_run_come_in_the_documented_order_with_their_fields
     assert by_name["SessionEnd"]["reason"] == "other"
     assert by_name["InstructionsLoaded"]["file_path"] == str(cwd / "CLAUDE.md")
     assert by_name["InstructionsLoaded"]["memory_type"] == "Project"
-    batch = by_name["PostToolBatch"]["tool_calls"]
-    assert isinstance(batch, list)
-    assert [(each["tool_name"], each["tool_response"]["type"]) for each in batch] == [("Read", "text")]
+    (batch,) = msgspec.convert(by_name["PostToolBatch"]["tool_calls"], list[dict[str, Any]])
+    assert (batch["tool_name"], batch["tool_response"]["type"]) == ("Read", "text")
     assert all(row["session_id"] and row["cwd"] == str(cwd) and row["transcript_path"] for row in rows)
 
 

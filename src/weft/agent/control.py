@@ -16,11 +16,11 @@ from weft.agent.thread import WorkThread
 from weft.context.port import Piece
 from weft.errors import ToolError, UsageError
 from weft.schema.commands import AppCall, Rewind, ServerCommand
-from weft.schema.content import Json, ToolResult, ToolUse, text_of
+from weft.schema.content import Content, Json, ToolResult, ToolUse, text_of
 from weft.schema.display import Display
 from weft.schema.events import ToolCalled, ToolEnded
 from weft.sessions.compaction import threshold
-from weft.tools.port import AnyTool, Result, Tasks
+from weft.tools.port import AnyTool, Result, SubagentRequest, Tasks
 
 
 class Rewinds(Protocol):
@@ -141,6 +141,15 @@ class SessionControl:
         if self._servers is None:
             raise UsageError(f"Server not found: {command.server}")
         await self._servers(command)
+
+    async def delegate(self, agent: str, name: str, content: Content) -> str:
+        request = SubagentRequest(
+            tool_use_id=f"command_{new_id()}", agent=agent, description=f"/{name}", prompt=text_of(content)
+        )
+        try:
+            return text_of((await self._subagents.run(request)).content)
+        except ToolError as error:
+            return str(error)
 
     async def shell(self, command: str) -> str:
         """The person's own command: the same gate, the same tool, no model in between."""

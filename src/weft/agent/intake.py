@@ -28,6 +28,7 @@ __all__ = ["Desk", "Intake", "Taken"]
 _COMMAND: Final = r"(?s)/([A-Za-z0-9][\w.:-]*)(?:[ \t\n]+(.*))?\Z"
 _NOTE: Final = r"#(?:(?:note|memory)\b[ :]*|(?P<scope>user|project|local)\b[ :]+|[ \t]+)(?P<text>\S.*)\Z"
 PASTED: Final = 2_000
+GENERAL: Final = "general-purpose"
 
 
 class Intake:
@@ -175,7 +176,7 @@ class Intake:
             model=source.model,
             effort=source.effort,
             allowed_tools=source.allowed_tools,
-            agent=source.agent,
+            agent=source.agent or (GENERAL if source.fork else None),
             command=name,
         )
 

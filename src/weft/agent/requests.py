@@ -4,13 +4,16 @@ import os
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
+
 from weft.agent.history import History
 from weft.agent.state import State
 from weft.agent.toolbox import ToolBox
+from weft.agent.wishes import EFFORTS
 from weft.context.assemble import Assembler
 from weft.context.port import View
 from weft.schema.content import Json
-from weft.schema.messages import Request
+from weft.schema.messages import Request, ThinkingConfig
 
 DEFAULT_OUTPUT = 32_000
 
@@ -40,6 +43,7 @@ class Requests:
         max_output: int | None = None,
         metadata: Json | None = None,
         model: str | None = None,
+        effort: str | None = None,
     ) -> None:
         self._state = state
         self._box = box
@@ -50,6 +54,7 @@ class Requests:
         self._max_output = max_output
         self._metadata = metadata
         self._fixed_model = model
+        self._effort = effort
 
     @property
     def model(self) -> str:
@@ -70,10 +75,14 @@ class Requests:
             system=self._assembler.system(self._view()),
             tools=self._box.specs(),
             max_tokens=self._output_limit(),
-            thinking=self._state.thinking,
+            thinking=self._thinking(),
             betas=self._betas,
             metadata=self._metadata,
         )
+
+    def _thinking(self) -> ThinkingConfig:
+        thinking = self._state.thinking
+        return thinking if self._effort not in EFFORTS else msgspec.structs.replace(thinking, effort=self._effort)
 
     def _output_limit(self) -> int:
         """`CLAUDE_CODE_MAX_OUTPUT_TOKENS` may lower or raise it, never above what the model can do."""

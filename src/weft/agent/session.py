@@ -13,6 +13,7 @@ from typing import Literal, Protocol, Self
 import anyio
 import msgspec
 
+from weft.agent.accumulator import Accumulator
 from weft.agent.asks import Asks
 from weft.agent.channel import Channel
 from weft.agent.history import Addition, History, new_id
@@ -25,6 +26,7 @@ from weft.agent.turn import Limits, Turn
 from weft.agent.wishes import granted
 from weft.errors import SessionError, UsageError, WeftError
 from weft.hooks.port import Hooks
+from weft.protocols.fold import unfold
 from weft.schema.commands import (
     AppCall,
     Cancel,
@@ -47,6 +49,7 @@ from weft.schema.commands import (
 from weft.schema.content import Content, Json, Text, text_of
 from weft.schema.events import (
     AgentEvent,
+    MessageDone,
     Notice,
     QueueChanged,
     SessionInfo,
@@ -102,6 +105,10 @@ class Control(Protocol):
 
     async def app_call(self, command: AppCall) -> None:
         """Always ends in a `ToolEnded` with the command's id."""
+        ...
+
+    async def delegate(self, agent: str, name: str, content: Content) -> str:
+        """What the agent answers when it is given the work of the command `name`."""
         ...
 
     async def shell(self, command: str) -> str:
@@ -379,12 +386,25 @@ class Session:
         )
         history.scribe.mark("last-prompt", {"lastPrompt": text_of(taken.content)[:2000], "leafUuid": prompt.id})
         async with granted(taken, self.state, self.control.set_model, self._notice):
+            if taken.agent is not None:
+                return "completed", await self._delegated(taken.agent, taken)
             reply = await self.thread.run(turn)
         if turn.has_structured:
             import json
 
             return "completed", json.dumps(turn.structured, ensure_ascii=False)
         return "completed", _last_text(reply)
+
+    async def _delegated(self, agent: str, taken: Taken) -> str:
+        """The agent's answer, in the history as the reply to the command."""
+        text = await self.control.delegate(agent, taken.command, taken.reminders + taken.content)
+        reply = Reply(id=f"msg_{new_id()}", model=self.state.model, content=(Text(text),), stop_reason="end_turn")
+        shown = Accumulator(self.channel.put, reply.model, None)
+        for event in unfold(reply):
+            shown.feed(event)
+        uuid = self.thread.history.add_reply(reply)
+        self.channel.put(MessageDone(reply=reply, uuid=uuid))
+        return text
 
     async def _before_model(self, taken: Taken) -> bool:
         """Applies what the prompt asked of the session itself; false when there is nothing for the model."""

@@ -55,6 +55,7 @@ class Subagents:
         prompt: Callable[[Prompt], None],
         parent_turn: Callable[[], Turn | None],
         depth: int = 0,
+        agents: tuple[str, ...] | None = None,
     ) -> None:
         self._make = make
         self._hooks = hooks
@@ -64,20 +65,23 @@ class Subagents:
         self._prompt = prompt
         self._parent_turn = parent_turn
         self._depth = depth
+        self._agents = agents
         self.running: dict[str, TaskInfo] = {}
         self._scopes: dict[str, Callable[[], None]] = {}
 
-    def deeper(self) -> "Subagents":
-        """For the tools of a subagent itself."""
+    def deeper(self, make: ThreadMaker, hooks: Hooks, agents: tuple[str, ...] | None = None) -> "Subagents":
+        """For the tools of a subagent itself. `make` builds agents that are no wider than that one; `agents` are those
+        that it may give work to."""
         child = Subagents(
-            make=self._make,
-            hooks=self._hooks,
+            make=make,
+            hooks=hooks,
             state=self._state,
             emit=self._emit,
             group=self._group,
             prompt=self._prompt,
             parent_turn=self._parent_turn,
             depth=self._depth + 1,
+            agents=agents,
         )
         child.running, child._scopes = self.running, self._scopes
         return child
@@ -85,9 +89,14 @@ class Subagents:
     async def run(self, request: SubagentRequest) -> Result:
         if self._depth >= MAX_DEPTH:
             raise ToolError(f"Subagents may be nested {MAX_DEPTH} deep; do this work yourself.")
+        if self._agents is not None and request.agent not in self._agents:
+            raise ToolError(f"This agent may only give work to: {', '.join(self._agents) or 'nobody'}.")
         agent_id = new_id()[:8]
         follower = _Follower(self, request, agent_id)
         thread = self._make(request, agent_id, follower.see, self._depth + 1)
+        if thread.work.background and not request.background:
+            request = msgspec.structs.replace(request, background=True)
+            follower.task = msgspec.structs.replace(follower.task, background=True)
         self._changed(follower.task)
         if not request.background:
             return await self._work(thread, request, follower)

@@ -41,6 +41,8 @@ class Work(msgspec.Struct, kw_only=True):
     touched: Callable[[str], Content] | None = None
     before_edit: Callable[[str, str], Awaitable[None]] | None = None
     structured: bool = False
+    background: bool = False
+    """Its definition wants it to work beside the conversation."""
     agent: str = ""
     about: Json | None = None
     """What hooks are told of a subagent: its id, its kind, its log."""

@@ -63,7 +63,16 @@ class ToolBox:
         own = self._offered
 
         def offered(tool: AnyTool) -> bool:
-            known = {tool.name, *tool.aliases}
-            return own(tool) and not known & set(without) and (names is None or bool(known & set(names)))
+            return own(tool) and chosen(tool, names, without)
 
         return ToolBox(self._sources, offered=offered)
+
+
+def chosen(tool: AnyTool, names: Sequence[str] | None, without: Sequence[str] = ()) -> bool:
+    """Whether a definition that lists `names` (None for all) and leaves out `without` has the tool. `mcp__server`
+    stands for all tools of that server."""
+    known = {tool.name, *tool.aliases}
+    server = "__".join(tool.name.split("__")[:2])
+    if server.startswith("mcp__"):
+        known.add(server)
+    return not known & set(without) and (names is None or bool(known & set(names)))

@@ -190,7 +190,20 @@ def open_hooks(
             "", "hook_callback", {"callback_id": callback, "input": input, "tool_use_id": tool_use_id}
         )
 
-    sources: tuple[Found, ...] = (from_settings(settings), from_host(given, call if ask_host is not None else None))
+    found = from_settings(settings), from_host(given, call if ask_host is not None else None)
+    return _runner(found, emit=emit, env=env, cwd=cwd, wrap=wrap)
+
+
+def own_hooks(
+    given: Json, *, emit: Emit, env: Mapping[str, str] | None = None, cwd: str | None = None, wrap: Wrap | None = None
+) -> HookRunner:
+    """Hooks in the settings' form and nothing else: those of an agent."""
+    return _runner((from_host(given, None),), emit=emit, env=env, cwd=cwd, wrap=wrap)
+
+
+def _runner(
+    sources: tuple[Found, ...], *, emit: Emit, env: Mapping[str, str] | None, cwd: str | None, wrap: Wrap | None
+) -> HookRunner:
     hooks: dict[str, tuple[Hook, ...]] = {}
     for found in sources:
         for event, entries in found.hooks.items():

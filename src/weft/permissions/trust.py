@@ -6,13 +6,14 @@ for again. A folder that Claude Code was told to trust is trusted too, at the st
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from weft import paths
 from weft.errors import SettingsError
+from weft.protocols import frontmatter
 from weft.schema.content import Json
 from weft.settings.layers import as_object
 from weft.settings.load import project_files
@@ -20,6 +21,8 @@ from weft.settings.trusting import harmless
 from weft.settings.write import edit_file
 
 PROJECT_CONFIG = (".mcp.json", ".vscode/mcp.json", ".envrc")
+AGENT_FOLDERS = (".claude/agents", ".github/agents", ".github/chatmodes", ".github/prompts")
+AGENT_KEYS = ("hooks", "mcpServers", "mcp-servers", "permissionMode", "permission-mode")
 MAX_SIZE = 4 << 20
 
 
@@ -134,7 +137,24 @@ def _hashes(root: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     plugins = Path(root, ".weft", "plugins")
     if plugins.is_dir():
         found[".weft/plugins"] = (_digest(_folder(plugins)), ("plug-ins",))
+    for path in _agent_files(Path(root)):
+        keys = _agent_keys(path)
+        if keys:
+            found[os.path.relpath(path, root)] = (_digest(_bytes(path)), keys)
     return found
+
+
+def _agent_files(root: Path) -> Iterator[Path]:
+    for name in AGENT_FOLDERS:
+        for top, folders, names in os.walk(root / name):
+            folders.sort()
+            yield from (Path(top, each) for each in sorted(names) if each.endswith(".md"))
+
+
+def _agent_keys(path: Path) -> tuple[str, ...]:
+    """What an agent's definition would run, connect to or loosen."""
+    fields, _body = frontmatter.split(_bytes(path).decode("utf-8", "replace"))
+    return tuple(key for key in AGENT_KEYS if fields.get(key))
 
 
 def _folder(folder: Path) -> bytes:

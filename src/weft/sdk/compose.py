@@ -21,9 +21,11 @@ from weft.agent.options import SessionOptions
 from weft.agent.requests import Facts
 from weft.agent.session import Session
 from weft.agent.state import State
+from weft.agent.wishes import EFFORTS
 from weft.connect.local import LocalConnection
 from weft.connect.port import Connection
 from weft.context.port import ALL_SOURCES, SettingSource
+from weft.errors import UsageError
 from weft.hooks.port import HookEvent, Hooks
 from weft.hooks.silent import NoHooks
 from weft.paths import weft_home
@@ -34,6 +36,7 @@ from weft.schema.content import Json
 from weft.schema.events import ModelInfo
 from weft.schema.messages import ThinkingConfig, Usage
 from weft.schema.records import Record
+from weft.sdk.briefing import agent_hooks, own_servers
 from weft.sdk.conversation import Conversation, open_conversation
 from weft.sdk.plugins import Plugins
 from weft.sdk.staff import Staff
@@ -131,18 +134,19 @@ class Ground:
         self.conversation = self._conversation()
         self.gate = self._gate()
         self.plugins = Plugins(self)
-        self.resolved = await self._resolve(self.options.model or self._former_model())
-        self.state = self._state()
-        self.asks = Asks(self.channel.put, self.options.asks)
-        self.sandbox = self._sandbox()
-        self.hooks = self._hooks()
-        self.moments = Moments(self.hooks, self.state)
-        self.asks.tap(self.moments.see)
-        self.options = await self._with_servers_of_plugins()
-        self.inline = await self._inline()
         self.where = Where.of_this_machine(self.options.cwd, self.sources)
         self.staff = Staff(self, self.where)
         self.main_agent = self.staff.main()
+        self._take_mode()
+        self.resolved = await self._resolve(self.options.model or self._agent_model() or self._former_model())
+        self.state = self._state()
+        self.asks = Asks(self.channel.put, self.options.asks)
+        self.sandbox = self._sandbox()
+        self.hooks = agent_hooks(self.main_agent, self, self._hooks())
+        self.moments = Moments(self.hooks, self.state)
+        self.asks.tap(self.moments.see)
+        self.options = await self._with_servers()
+        self.inline = await self._inline()
         from weft.sdk.workbench import Workbench
 
         bench = Workbench(self)
@@ -209,9 +213,25 @@ class Ground:
         """Another model than the session's, for one use."""
         return await self._resolve(wanted)
 
-    async def _with_servers_of_plugins(self) -> SessionOptions:
+    def _agent_model(self) -> str | None:
+        return self.main_agent.model if self.main_agent is not None else None
+
+    def _take_mode(self) -> None:
+        """The main agent's own mode, where the caller named none."""
+        mode = self.main_agent.permission_mode if self.main_agent is not None else None
+        if mode is None or self.options.mode is not None:
+            return
+        try:
+            self.gate.set_mode(mode)
+        except UsageError as error:
+            self.notes.append(str(error))
+
+    async def _with_servers(self) -> SessionOptions:
+        """With the servers of plug-ins and of the main agent."""
         joined = self.plugins.joined
-        servers = await joined.servers() if joined is not None and not self.options.strict_mcp else {}
+        servers: Json = await joined.servers() if joined is not None and not self.options.strict_mcp else {}
+        if not self.options.strict_mcp:
+            servers = {**servers, **own_servers(self.main_agent)}
         if not servers:
             return self.options
         return msgspec.structs.replace(self.options, mcp_servers={**servers, **(self.options.mcp_servers or {})})
@@ -241,7 +261,7 @@ class Ground:
             directories=options.directories,
             model=self.resolved.model,
             default_model=self.resolved.model,
-            thinking=options.thinking or ThinkingConfig(),
+            thinking=options.thinking or self._agent_thinking(),
             gate=self.gate,
             log=self.conversation.log,
             emit=self.channel.put,
@@ -254,6 +274,10 @@ class Ground:
         if options.title:
             state.title = options.title
         return state
+
+    def _agent_thinking(self) -> ThinkingConfig:
+        effort = self.main_agent.effort if self.main_agent is not None else None
+        return ThinkingConfig(effort=effort) if effort in EFFORTS else ThinkingConfig()
 
     async def _inline(self) -> "InlineServers | None":
         ask = self.overrides.ask_host

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from weft.agent.skills import Skill as SkillFile
 from weft.errors import ToolError
 from weft.schema.content import Json
 from weft.tools.port import AnyTool
+
+if TYPE_CHECKING:
+    from weft.tools.skill import Loaded
 
 
 class SessionTools:
@@ -43,10 +47,14 @@ class SessionTools:
                 self._made["Skill"] = Skill(self._load)
             yield self._made["Skill"]
 
-    async def _load(self, name: str, arguments: str) -> str:
+    async def _load(self, name: str, arguments: str) -> "Loaded":
         """The skill's text. Commands in it are shown, not run: the model runs them through the gate if it has to."""
         known = {each.name: each for each in self._skills().values() if each.for_model}
         if name not in known:
             raise ToolError(f"there is no skill {name!r}. The skills are: {', '.join(sorted(known)) or 'none'}")
         parts = known[name].parts(arguments, session_id=self._session_id(), cwd=self._cwd())
-        return "".join(f"`{part.text}`" if part.kind == "shell" else part.text for part in parts)
+        text = "".join(f"`{part.text}`" if part.kind == "shell" else part.text for part in parts)
+        from weft.agent.intake import GENERAL
+        from weft.tools.skill import Loaded
+
+        return Loaded(text, known[name].agent or (GENERAL if known[name].fork else None))

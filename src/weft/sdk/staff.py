@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from weft.sdk.compose import Ground
 
 DEFAULT = "general-purpose"
+MARKS = (".claude", ".github")
 
 
 class Staff:
@@ -32,7 +33,8 @@ class Staff:
         stamp = (state_of_files(self._where), managed, others)
         if self._known is None or stamp != self._stamp:
             settings = as_object(ground.settings.values.get("agents"))
-            found = find(self._where, given=ground.options.agents, settings=settings, trusted=ground.settings.trusted)
+            found = find(self._where, given=ground.options.agents, settings=settings)
+            found = {name: self._as_trusted(agent) for name, agent in found.items()}
             own = {agent.name: agent for agent in managed if found.get(agent.name, agent).origin != "managed"}
             fresh = {**found, **own}
             for agent in others:
@@ -42,6 +44,22 @@ class Staff:
             if changed:
                 ground.state.changed("agents")
         return self._known
+
+    def _as_trusted(self, agent: AgentDefinition) -> AgentDefinition:
+        """A project's agent runs nothing, connects to nothing and loosens nothing before its folder is trusted."""
+        ground = self._ground
+        if agent.origin != "project" or ground.options.trust or agent == agent.harmless():
+            return agent
+        from weft.permissions.trust import is_trusted
+
+        root = next((above.parent for above in agent.path.parents if above.name in MARKS), None) if agent.path else None
+        if root is not None and is_trusted(root, ground.env):
+            return agent
+        ground.notes.append(
+            f"This folder is not trusted: hooks, servers and the permission mode of the agent {agent.name} are left "
+            "out. Run weft trust here, or pass --trust."
+        )
+        return agent.harmless()
 
     def names(self) -> tuple[str, ...]:
         return tuple(self.known)

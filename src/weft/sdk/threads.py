@@ -21,6 +21,7 @@ from weft.permissions.port import Gate
 from weft.providers.port import Provider
 from weft.schema.content import Content, Json
 from weft.schema.events import AgentEvent
+from weft.sdk.briefing import agent_hooks, briefed
 from weft.sdk.sidelog import open_side_log
 from weft.tools.port import SubagentRequest
 
@@ -52,11 +53,18 @@ class Threads:
         return WorkThread(work, history)
 
     def subagent(
-        self, request: SubagentRequest, agent_id: str, emit: Callable[[AgentEvent], None], depth: int
+        self,
+        request: SubagentRequest,
+        agent_id: str,
+        emit: Callable[[AgentEvent], None],
+        depth: int,
+        parent: Work | None = None,
     ) -> WorkThread:
+        """A thread that is no wider than `parent`, the conversation's own when that is None."""
+        above = parent or self.bench.thread.work
         agent = self.ground.staff.get(request.agent)
         without = ("AskUserQuestion", "ExitPlanMode", "EnterPlanMode", *agent.disallowed_tools)
-        box = self.bench.box.narrowed(agent.tools, without=without)
+        box = above.box.narrowed(agent.tools, without=without)
         about: Json = {
             "agentType": agent.name,
             "description": request.description,
@@ -66,30 +74,44 @@ class Threads:
         history = History(self.scribe(agent_id=agent_id, about=about), emit=emit, parent=request.tool_use_id)
         work = self._work(
             box=box,
-            make=self._requests(box, self._assembler_for(agent), request.model or agent.model),
+            make=self._requests(box, self._assembler_for(agent), request.model or agent.model, agent.effort),
             emit=emit,
-            spawner=self.bench.subagents.deeper(),
+            spawner=self.bench.subagents,
             parent=request.tool_use_id,
         )
-        work.limits = Limits(self.bench.ledger, max_turns=agent.max_turns, max_budget=self.ground.options.max_budget)
+        work.limits = self._limits(agent)
+        work.hooks = agent_hooks(agent, self.ground, self.ground.hooks)
         work.agent = agent.name
+        work.background = agent.background
         work.about = {
             "agent_id": agent_id,
             "agent_type": agent.name,
             "agent_transcript_path": history.scribe.where,
         }
-        work.gate = self._narrower_gate(agent)
+        work.gate = self._narrower_gate(agent, above.gate)
+        spawner = self.bench.subagents.deeper(partial(self.subagent, parent=work), work.hooks, agent.agents)
+        work.context = partial(self.bench.context, spawner, request.tool_use_id)
         return WorkThread(work, history)
 
-    def _narrower_gate(self, agent: AgentDefinition) -> Gate:
-        """The stricter of the session's gate and the agent's own mode."""
-        parent = self.ground.gate
+    def _limits(self, agent: AgentDefinition) -> Limits:
+        """One budget for all; a limit of steps holds for each agent by itself."""
+        options = self.ground.options
+        turns = [limit for limit in (agent.max_turns, options.max_turns) if limit is not None]
+        return Limits(self.bench.ledger, max_turns=min(turns, default=None), max_budget=options.max_budget)
+
+    def _narrower_gate(self, agent: AgentDefinition, above: Gate) -> Gate:
+        """The stricter of the gate above and the agent's own mode."""
+        session = self.ground.gate
         own = None
         if agent.permission_mode is not None:
             own = RuleGate(
-                parent.rules, cwd=parent.cwd, mode=agent.permission_mode, directories=parent.roots, env=self.ground.env
+                session.rules,
+                cwd=session.cwd,
+                mode=agent.permission_mode,
+                directories=session.roots,
+                env=self.ground.env,
             )
-        return CeilingGate(parent, own)
+        return CeilingGate(above, own)
 
     def scribe(self, *, tip: str | None = None, agent_id: str | None = None, about: Json | None = None) -> Scribe:
         ground = self.ground
@@ -138,7 +160,9 @@ class Threads:
             parent=parent,
         )
 
-    def _requests(self, box: ToolBox, assembler: Assembler, model: str | None = None) -> Requests:
+    def _requests(
+        self, box: ToolBox, assembler: Assembler, model: str | None = None, effort: str | None = None
+    ) -> Requests:
         ground = self.ground
         known = ground.resolved.catalogue.resolve(model, ground.env) if model else None
         return Requests(
@@ -150,11 +174,13 @@ class Threads:
             betas=ground.options.betas,
             max_output=ground.options.max_output,
             model=known,
+            effort=effort,
         )
 
     def _assembler_for(self, agent: AgentDefinition) -> Assembler:
         """A subagent has its own words and none of the caller's."""
-        return Assembler(PromptOptions(replace=agent.prompt, bare=self.ground.options.bare))
+        prompt = briefed(agent, self.bench.intake.skills, self.ground)
+        return Assembler(PromptOptions(replace=prompt, bare=self.ground.options.bare))
 
     def _provider(self) -> Provider:
         """Servers start once the first request is out, so that it never waits for them."""

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft.agent import skills as skills_
 from weft.agent.compactor import Compactor
 from weft.agent.control import SessionControl
 from weft.agent.definitions import AgentDefinition
@@ -13,12 +14,12 @@ from weft.agent.replay import to_events
 from weft.agent.session import Session
 from weft.agent.state import Offers
 from weft.agent.subagents import Subagents
-from weft.agent.toolbox import ToolBox
+from weft.agent.toolbox import ToolBox, chosen
 from weft.agent.turn import Limits
 from weft.context.assemble import Assembler, PromptOptions
 from weft.context.port import Listing, Piece, View
 from weft.schema.commands import Prompt, ServerCommand
-from weft.schema.content import Content, Json, ToolUse
+from weft.schema.content import Content, Json, Text, ToolUse
 from weft.schema.events import (
     AgentEvent,
     Compacted,
@@ -29,6 +30,7 @@ from weft.schema.events import (
     ToolEnded,
     ToolProgressed,
 )
+from weft.sdk.briefing import briefed
 from weft.sdk.places import open_workspace
 from weft.sdk.rewinding import Rewinder
 from weft.sdk.session_tools import SessionTools
@@ -60,8 +62,10 @@ class Workbench:
         self.box = ToolBox(sources, offered=self._offered)
         resumed, options = ground.conversation.resumed, ground.options
         self.ledger = Ledger(ground.price, resumed.ledger if resumed is not None else None)
-        self.limits = Limits(self.ledger, max_turns=options.max_turns, max_budget=options.max_budget)
-        self.assembler = self._assembler(ground.main_agent)
+        agent = ground.main_agent
+        most = options.max_turns or (agent.max_turns if agent is not None else None)
+        self.limits = Limits(self.ledger, max_turns=most, max_budget=options.max_budget)
+        self.assembler = self._assembler(agent)
         self.threads = Threads(self)
         self.subagents = Subagents(
             make=self.threads.subagent,
@@ -89,7 +93,8 @@ class Workbench:
     def _assembler(self, agent: AgentDefinition | None) -> Assembler:
         """An agent's own prompt takes the place of ours; what the caller replaced counts more than either."""
         options = self.ground.options
-        replace = options.system_prompt or (agent.prompt if agent is not None else None)
+        skills = skills_.find(self.ground.where) if agent is not None and agent.skills else {}
+        replace = options.system_prompt or (briefed(agent, skills, self.ground) if agent is not None else None)
         return Assembler(PromptOptions(replace=replace or None, append=options.append_system_prompt, bare=options.bare))
 
     # --- tools --------------------------------------------------------------------------------------------------
@@ -173,6 +178,9 @@ class Workbench:
             return False
         if tool.name in ("EnterPlanMode", "ExitPlanMode") and "plan" not in asks:
             return False
+        agent = self.ground.main_agent
+        if agent is not None and not _has(agent, tool):
+            return False
         return not self.ground.gate.removed(tool.name)
 
     def context(self, spawner: Subagents, parent: str | None, use: ToolUse) -> ToolContext:
@@ -254,7 +262,14 @@ class Workbench:
     async def _opening(self) -> Content:
         if self.servers is not None:
             await self.servers.before_first_prompt()
-        return await self.assembler.reminders(self.view())
+        return await self.assembler.reminders(self.view()) + self._first_words()
+
+    def _first_words(self) -> Content:
+        agent = self.ground.main_agent
+        return (Text(agent.initial_prompt),) if agent is not None and agent.initial_prompt else ()
+
+    async def _bare_opening(self) -> Content:
+        return self._first_words()
 
     def _memory_files(self) -> Sequence[tuple[Path, str]]:
         files = self.assembler.memory.files(self.view())
@@ -323,7 +338,7 @@ class Workbench:
             control=control,
             resumed=resumed is not None,
             replay=(lambda: to_events(resumed.records)) if resumed is not None and ground.options.replay else None,
-            opening=self._opening if not ground.options.bare else None,
+            opening=self._bare_opening if ground.options.bare else self._opening,
             resources=self._resources(),
             background=self._background,
             began=self.checkpoints.begin if self.checkpoints is not None else lambda _id: None,
@@ -331,3 +346,8 @@ class Workbench:
         )
         self.thread.work.steering = session.steering
         return session
+
+
+def _has(agent: AgentDefinition, tool: AnyTool) -> bool:
+    """The tool that ends a turn with a value is the caller's wish, whoever the main agent is."""
+    return tool.name == "StructuredOutput" or chosen(tool, agent.tools, agent.disallowed_tools)

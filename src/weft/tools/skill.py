@@ -6,10 +6,19 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from weft.tools.port import Result, Tool, ToolContext
+from weft.errors import ToolError
+from weft.tools.port import Result, SubagentRequest, Tool, ToolContext
 
-SkillLoader = Callable[[str, str], Awaitable[str]]
-"""(name, arguments) to the skill's text. Raises ToolError for one that is not there, naming those that are."""
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A skill's text. `agent` is set when it runs in a context of its own, as that agent."""
+
+    text: str
+    agent: str | None = None
+
+
+SkillLoader = Callable[[str, str], Awaitable[Loaded]]
+"""(name, arguments) to the skill. Raises ToolError for one that is not there, naming those that are."""
 
 
 class SkillArgs(msgspec.Struct, frozen=True):
@@ -31,5 +40,13 @@ class Skill(Tool[SkillArgs]):
 
     async def run(self, args: SkillArgs, context: ToolContext) -> Result:
         name = args.skill.removeprefix("/")
-        text = await self._load(name, args.args)
-        return Result(content=text, data={"success": True, "commandName": name})
+        loaded = await self._load(name, args.args)
+        if loaded.agent is not None and context.spawner is not None:
+            if not context.allowed("Task", {"subagent_type": loaded.agent}):
+                raise ToolError(f"the skill runs as the agent {loaded.agent}, which is not allowed")
+            return await context.spawner.run(
+                SubagentRequest(
+                    tool_use_id=context.use.id, agent=loaded.agent, description=f"Skill {name}", prompt=loaded.text
+                )
+            )
+        return Result(content=loaded.text, data={"success": True, "commandName": name})

@@ -27,6 +27,7 @@ class FileCommand(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     effort: str | None = None
     agent: str | None = None
+    fork: bool = False
     for_model: bool = True
     fields: Json = {}
 
@@ -84,6 +85,7 @@ def _read(name: str, path: Path, origin: Origin) -> FileCommand | None:
         model=model if model and model != "inherit" else None,
         effort=frontmatter.text(fields, "effort") or None,
         agent=agent if agent and agent not in _MODES else None,
+        fork=frontmatter.text(fields, "context") == "fork",
         for_model=not frontmatter.flag(fields, "disable-model-invocation"),
         fields=fields,
     )

@@ -23,7 +23,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     model. `local` is what a local command says to the person. `commands` are applied to the session first. `shell`
     is a line to be run through the gate; its output joins the conversation. `clear` begins a new conversation.
     `model`, `effort`, `allowed_tools` and `agent` are wishes of a command's front matter, for this turn only; the
-    tools are wishes that never widen what policy allows.
+    tools are wishes that never widen what policy allows. With `agent` the work is given to that agent, and what comes
+    back is the answer.
     """
 
     content: Content = ()
