@@ -190,6 +190,15 @@ async def test_settings_switch_a_whole_plugin_off(installed: Path, project: Path
     assert "count_words" not in tool_names(provider.requests[0])
 
 
+async def test_the_tools_that_come_with_weft_are_there_when_they_are_named(project: Path) -> None:
+    async with session(project, ["a", "b"]) as (connection, provider):
+        await turn(connection, "hello")
+        await turn(connection, "where is it? #codebase")
+    assert "searchCodebase" not in tool_names(provider.requests[0])
+    assert "searchCodebase" in tool_names(provider.requests[1])
+    assert "listDirectory" not in tool_names(provider.requests[1])
+
+
 # --- participants -------------------------------------------------------------------------------------------
 
 
@@ -422,11 +431,11 @@ async def test_a_handler_that_breaks_is_a_sentence(project: Path) -> None:
 async def test_a_plugin_may_not_take_the_name_of_a_tool_that_rules_know(project: Path) -> None:
     local(project)
     path = project / ".weft" / "plugins" / "here" / "plugin.toml"
-    path.write_text(LOCAL.replace("greet_all", "MultiEdit"))
+    path.write_text(LOCAL.replace("greet_all", "readFile"))
     async with session(project, ["x"], trust=True) as (connection, provider):
         events = await turn(connection, "hello")
-    assert "'MultiEdit' is Weft's own" in notice(events, "startup").text
-    assert "MultiEdit" not in tool_names(provider.requests[0])
+    assert "'readFile' is Weft's own" in notice(events, "startup").text
+    assert "readFile" not in tool_names(provider.requests[0])
 
 
 async def test_a_bare_session_has_no_plugins(installed: Path, project: Path) -> None:

@@ -27,7 +27,7 @@ from weft.extend.when import Keys, WhenError, holds
 
 logger = logging.getLogger(__name__)
 
-BUNDLED: Final[Mapping[str, str]] = {}
+BUNDLED: Final[Mapping[str, str]] = {"editor-tools": "editor_tools"}
 """Plug-ins that come with Weft, off until they are asked for: the name and the folder beside this module."""
 LOCAL: Final = Path(".weft") / "plugins"
 

@@ -62,7 +62,10 @@ class PluginTool(Tool[PluginArgs]):
 
     def is_read_only(self, args: PluginArgs) -> bool:
         """What others say of their own tools is no permission: the person is asked until a rule allows the tool."""
-        return self.entry.read_only and self.manifest.origin == "bundled"
+        if self.manifest.origin != "bundled":
+            return False
+        own = getattr(self._real(), "read_only", None)
+        return bool(own(args.input)) if own is not None else self.entry.read_only
 
     def title(self, args: PluginArgs) -> str:
         return self.entry.display_name
@@ -77,6 +80,9 @@ class PluginTool(Tool[PluginArgs]):
 
     async def preview(self, args: PluginArgs, context: ToolContext) -> tuple[Display, ...]:
         """The plug-in's own words about the call, then all of its input: neither is taken for the other."""
+        own = getattr(self._real(), "preview", None) if self.manifest.origin == "bundled" else None
+        if own is not None:
+            return await own(args.input, self._call(context))
         views: list[Display] = []
         prepared = await self._prepare(args, context)
         if prepared is not None and (prepared.title or prepared.confirmation):

@@ -28,6 +28,19 @@ ALIASES: dict[str, str] = {
     "BashOutput": "TaskOutput",
     "KillShell": "TaskStop",
     "KillBash": "TaskStop",
+    "applyPatch": "ApplyPatch",
+    "createDirectory": "Write",
+    "createFile": "Write",
+    "findFiles": "Glob",
+    "findTextInFiles": "Grep",
+    "insertEdit": "Edit",
+    "listCodeUsages": "Grep",
+    "listDirectory": "Glob",
+    "readFile": "Read",
+    "readProjectStructure": "Glob",
+    "searchCodebase": "Grep",
+    "searchSubagent": "Task",
+    "searchWorkspaceSymbols": "Grep",
 }
 """Other names of the same tool. Rules are matched by the name on the right."""
 

@@ -1,0 +1,1 @@
+"""The code index: files cut along their definitions, searched with BM25."""

@@ -1,0 +1,158 @@
+"""The code index: how files are cut, what is found, and that it follows the disk."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from weft.extend.editor_tools.index import grammars, indexer
+from weft.extend.editor_tools.index.chunks import cut
+from weft.extend.editor_tools.index.search import definitions, find_symbols, search
+from weft.extend.editor_tools.index.store import Store, open_readable
+from weft.extend.editor_tools.index.words import apart, question
+
+SOURCES = {
+    "a.py": (
+        b"import os\n\nclass Server:\n    def start(self):\n        pass\n\n    async def stop(self): ...\n\n"
+        b"@cache\ndef helper(): ...\n",
+        {("Server", "class", ""), ("start", "method", "Server"), ("stop", "method", "Server"),
+         ("helper", "function", "")},
+    ),
+    "a.ts": (
+        b"export interface Shape { area(): number }\nexport class Box {\n  open() {}\n}\nexport function go() {}\n"
+        b"export const later = async () => {\n  await go();\n  return 1;\n};\nenum Kind { A }\n",
+        {("Shape", "interface", ""), ("Box", "class", ""), ("open", "method", "Box"), ("go", "function", ""),
+         ("later", "variable", ""), ("Kind", "enum", "")},
+    ),
+    "a.js": (
+        b"class A {\n  run() {}\n}\nfunction f() {}\n",
+        {("A", "class", ""), ("run", "method", "A"), ("f", "function", "")},
+    ),
+    "a.go": (
+        b"package m\n\ntype Point struct { X int }\n\nfunc (p Point) Norm() int { return 1 }\n\nfunc Main() {}\n",
+        {("Point", "type", ""), ("Norm", "method", ""), ("Main", "function", "")},
+    ),
+    "a.rs": (
+        b"pub struct S;\nimpl S {\n    pub fn new() -> S { S }\n}\npub trait T { fn t(&self); }\nfn main() {}\n",
+        {("S", "struct", ""), ("S", "impl", ""), ("new", "method", "S"), ("T", "trait", ""), ("main", "function", "")},
+    ),
+    "a.rb": (b"class Dog\n  def bark\n  end\nend\n", {("Dog", "class", ""), ("bark", "function", "")}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_definitions_are_found_in_each_language(name: str) -> None:
+    data, expected = SOURCES[name]
+    made = cut(data, name)
+    assert made is not None
+    assert {(one.name, one.kind, one.container) for one in made.symbols} == expected
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_line_is_in_exactly_one_piece(name: str) -> None:
+    made = cut(SOURCES[name][0] * 30, name)
+    assert made is not None
+    lines = [line for chunk in made.chunks for line in range(chunk.start, chunk.end + 1)]
+    assert lines == list(range(1, len(made.lines) + 1))
+
+
+def test_without_a_grammar_patterns_find_the_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grammars, "parser", lambda language: None)
+    made = cut(SOURCES["a.py"][0], "a.py")
+    assert made is not None
+    assert [one.name for one in made.symbols] == ["Server", "start", "stop", "helper"]
+
+
+@pytest.mark.parametrize("data", [b"\0binary", b"x" * 2_000_000, b"a" * 30_000])
+def test_what_is_no_source_is_not_indexed(data: bytes) -> None:
+    assert cut(data, "a.py") is None
+
+
+def test_identifiers_are_taken_apart() -> None:
+    assert apart("HTTPServer.getURLFor") == "HTTP Server.get URL For"
+    assert question("How do I parse the HTTPHeader of a_request?") == ["parse", "http", "header", "request"]
+    assert question("to be") == ["to", "be"]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[tuple[Path, Store, Path]]:
+    root = tmp_path / "tree"
+    (root / "web").mkdir(parents=True)
+    (root / "web" / "cookies.py").write_text('def readSessionCookie(header):\n    """Parses the cookie header."""\n')
+    (root / "mail.py").write_text('class Mailer:\n    def send(self):\n        """Delivers a letter to a person."""\n')
+    (root / ".gitignore").write_text("built/\n")
+    (root / "built").mkdir()
+    (root / "built" / "x.py").write_text("def cookie(): ...\n")
+    file = tmp_path / "index.db"
+    store = Store(file)
+    yield root, store, file
+    store.close()
+
+
+def found(file: Path, text: str) -> list[str]:
+    db = open_readable(file)
+    assert db is not None
+    try:
+        return [hit.path for hit in search(db, text)]
+    finally:
+        db.close()
+
+
+def test_a_question_finds_the_file_that_answers_it(
+    tree: tuple[Path, Store, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, store, file = tree
+    assert indexer.build(root, store) == 2, "what is ignored is left out"
+    assert found(file, "where are cookies parsed?") == ["web/cookies.py"]
+    assert found(file, "letters delivered to people") == ["mail.py"]
+    assert found(file, "nothing like it: zebra") == []
+    assert '{"done":0,"total":2}' in capsys.readouterr().out
+
+
+def test_the_index_follows_the_disk(tree: tuple[Path, Store, Path]) -> None:
+    root, store, file = tree
+    indexer.build(root, store)
+    (root / "mail.py").write_text("def paint():\n    '''Colours the wall.'''\n")
+    os.utime(root / "mail.py", ns=(5, 5))
+    (root / "new.py").write_text("def sing():\n    '''A melody.'''\n")
+    (root / "web" / "cookies.py").unlink()
+    (root / "built" / "y.py").write_text("def melody(): ...\n")
+    changed = ["mail.py", "new.py", "web/cookies.py", "built/y.py", "unknown.bin"]
+    assert indexer.update(root, changed, store) == 3
+    assert found(file, "colour of walls") == ["mail.py"]
+    assert found(file, "melody") == ["new.py"]
+    assert found(file, "cookie") == [] and found(file, "letter") == []
+    assert indexer.update(root, changed, store) == 0
+
+
+def test_a_second_build_looks_only_at_what_changed(
+    tree: tuple[Path, Store, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, store, _ = tree
+    indexer.build(root, store)
+    monkeypatch.setattr(indexer, "cut", lambda data, path: pytest.fail(path))
+    assert indexer.build(root, store) == 2
+
+
+def test_symbols_are_found_by_name_part_and_letters(tree: tuple[Path, Store, Path]) -> None:
+    root, store, file = tree
+    indexer.build(root, store)
+    db = open_readable(file)
+    assert db is not None
+    for query in ("readSessionCookie", "readsession", "Cookie", "rsc"):
+        assert find_symbols(db, query)[0].name == "readSessionCookie", query
+    assert find_symbols(db, "Mailer.send")[0].container == "Mailer"
+    assert find_symbols(db, "100%") == [] == find_symbols(db, " ")
+    assert [hit.path for hit in definitions(db, "send")] == ["mail.py"] and definitions(db, "SEND") == []
+    db.close()
+
+
+def test_a_file_of_another_format_is_made_anew(tmp_path: Path) -> None:
+    file = tmp_path / "index.db"
+    file.write_bytes(b"not a database at all" * 100)
+    assert open_readable(file) is None
+    Store(file).close()
+    db = open_readable(file)
+    assert db is not None
+    db.close()
