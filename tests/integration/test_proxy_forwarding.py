@@ -118,6 +118,34 @@ async def test_a_client_that_leaves_ends_the_call_to_the_server_at_once() -> Non
     assert call.status == 200 and begun.is_set()
 
 
+async def test_a_client_that_reads_nothing_stops_the_server_and_not_the_proxy() -> None:
+    """What lies between them is what the sockets hold: the proxy itself keeps a piece or two."""
+    written = [0]
+
+    async def endless(exchange: Exchange) -> None:
+        await exchange.start(200, {"content-type": "text/event-stream"})
+        while True:
+            await exchange.write(b"data: words\n\n" * 4096)
+            written[0] += 13 * 4096
+
+    async with HttpServer(endless) as server:
+        up = msgspec.structs.replace(upstream(FakeAnthropic()), base_url=server.url)
+        async with Stage(upstreams=[up]) as stage:
+            response = await stage.open("/v1/messages", messages())
+            before = -1
+            with anyio.fail_after(10):
+                while before != written[0]:
+                    before = written[0]
+                    await anyio.sleep(0.3)
+            assert 0 < written[0] < 30_000_000
+            size = 0
+            with anyio.fail_after(5):
+                while size < 2 * written[0] and size < 60_000_000:
+                    size += len(await response.receive())
+            assert written[0] > before
+            await response.aclose()
+
+
 async def test_a_cut_of_the_server_is_a_cut_for_the_client() -> None:
     from weft.errors import TransportError
 

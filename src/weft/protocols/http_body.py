@@ -10,6 +10,7 @@ from weft.errors import RemoteProtocolError
 _MAX_SIZE_LINE = 4096
 _MAX_TRAILERS = 65536
 _MAX_SIZES = 1024
+_MAX_HELD = 1 << 18
 
 
 class Body(Protocol):
@@ -33,7 +34,7 @@ class LengthBody:
     def __init__(self, length: int) -> None:
         self._left = length
         self.done = length == 0
-        self.rest = b""
+        self.rest: bytes = b""
 
     def feed(self, data: bytes) -> bytes:
         body, self.rest = data[: self._left], data[self._left :]
@@ -51,7 +52,7 @@ class OpenBody:
 
     def __init__(self) -> None:
         self.done = False
-        self.rest = b""
+        self.rest: bytes = b""
 
     def feed(self, data: bytes) -> bytes:
         return data
@@ -64,7 +65,7 @@ class ChunkedBody:
     """`chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF`; the last has size 0 and trailers, which are dropped."""
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer: bytes = b""
         self._left = 0
         """Bytes of the chunk that are still to come, its CRLF not counted."""
         self._after_data = False
@@ -73,7 +74,7 @@ class ChunkedBody:
         self._sizes: dict[bytes, int] = {}
         """Size lines that were read before."""
         self.done = False
-        self.rest = b""
+        self.rest: bytes = b""
 
     def feed(self, data: bytes) -> bytes:
         """
@@ -133,3 +134,71 @@ class ChunkedBody:
     def finish(self) -> None:
         if not self.done:
             raise RemoteProtocolError("the connection closed in the middle of the answer")
+
+
+class FramedBody:
+    """A chunked body for somebody who passes it on: whole chunks keep their framing, so nothing is taken apart.
+
+    That goes while each chunk ends in a line feed, as the chunks of event streams do: no line then lies in two of
+    them. From the first that does not, the rest comes without framing.
+    """
+
+    def __init__(self) -> None:
+        self._held: bytes = b""
+        self._plain: ChunkedBody | None = None
+        self._sizes: dict[bytes, int] = {}
+        self.done = False
+        self.rest: bytes = b""
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """(whole chunks with their framing, bytes of the body without it), in this order. The last chunk and the
+        trailers are left out.
+
+        Raises:
+            RemoteProtocolError: the framing is broken.
+        """
+        if self._plain is not None:
+            return b"", self._feed_plain(data)
+        if self._held:
+            data = self._held + data
+        at, end, sizes, find = 0, len(data), self._sizes, data.find
+        while True:
+            line_end = find(b"\r\n", at, at + 10)
+            size = sizes.get(data[at:line_end]) if line_end > 0 else None
+            if size is None:
+                if line_end < 0 and end - at < 10:
+                    break
+                size = self._read_size(data[at:line_end] if line_end > 0 else b"")
+                if not size:
+                    return data[:at], self._unframe(data[at:])
+            after = line_end + size + 4
+            if after > end:
+                break
+            if data[after - 3] != 10 or data[after - 1] != 10:
+                return data[:at], self._unframe(data[at:])
+            at = after
+        held = self._held = data[at:]
+        return data[:at], self._unframe(held) if len(held) > _MAX_HELD else b""
+
+    def finish(self) -> None:
+        if not self.done:
+            raise RemoteProtocolError("the connection closed in the middle of the answer")
+
+    def _read_size(self, line: bytes) -> int:
+        """0 for the last chunk, and for lines that `ChunkedBody` knows better what to do with."""
+        if not line or line.strip(b"0123456789abcdefABCDEF"):
+            return 0
+        size = int(line, 16)
+        if size and len(self._sizes) < _MAX_SIZES:
+            self._sizes[line] = size
+        return size
+
+    def _unframe(self, data: bytes) -> bytes:
+        self._plain, self._held = ChunkedBody(), b""
+        return self._feed_plain(data)
+
+    def _feed_plain(self, data: bytes) -> bytes:
+        assert self._plain is not None
+        body = self._plain.feed(data)
+        self.done, self.rest = self._plain.done, self._plain.rest
+        return body

@@ -72,13 +72,19 @@ class Meter:
         if not end:
             self._tail = (self._tail + data)[-_MAX_LINE:]
             return
-        lines, self._tail = self._tail + data[:end], data[end:][-_MAX_LINE:]
-        self._events += lines.count(b"data:")
+        self._events += data.count(b"data:")
         # Text of a model that says "usage" has its quotes escaped, so few lines but the right ones are decoded.
-        if b'"usage"' in lines:
-            for line in lines.split(b"\n"):
-                if b'"usage"' in line and b'"usage":null' not in line and line.startswith(b"data:"):
-                    self._read(line[5:])
+        if self._tail:
+            head, _, _ = data.partition(b"\n")
+            self._read_line(self._tail + head)
+        if b'"usage"' in data:
+            for line in data[:end].split(b"\n"):
+                self._read_line(line)
+        self._tail = data[end:][-_MAX_LINE:]
+
+    def _read_line(self, line: bytes) -> None:
+        if b'"usage"' in line and b'"usage":null' not in line and line.startswith(b"data:"):
+            self._read(line[5:])
 
     def result(self) -> tuple[Usage, bool]:
         """The tokens, and whether some of them are a guess."""

@@ -16,7 +16,7 @@ import msgspec
 
 from weft import __version__
 from weft.errors import LocalProtocolError, RemoteProtocolError, TransportError, TransportTimeout
-from weft.protocols.http_body import Body, ChunkedBody, LengthBody, OpenBody
+from weft.protocols.http_body import Body, ChunkedBody, FramedBody, LengthBody, OpenBody
 from weft.protocols.http_head import Head, HeadDecoder, content_length, encode_head
 from weft.transports.http_proxy import Proxy, proxy_for
 
@@ -69,6 +69,7 @@ class HttpResponse:
         self._client = client
         self._connection: _Connection | None = connection
         self._body = body
+        self._framed: FramedBody | None = None
         self._rest = rest
         closes = "close" in self.headers.get("connection", "").lower() or head.minor != 1
         self._may_keep = not closes and not connection.spoiled and not isinstance(body, OpenBody)
@@ -92,6 +93,39 @@ class HttpResponse:
                     return part
             await self._release()
             return b""
+        except RemoteProtocolError as error:
+            await self.aclose()
+            raise TransportError(str(error)) from None
+        except BaseException:
+            await self.aclose()
+            raise
+
+    @property
+    def chunked(self) -> bool:
+        return isinstance(self._body, ChunkedBody)
+
+    async def receive_framed(self) -> tuple[bytes, bytes]:
+        """For those who pass a chunked body on: the next whole chunks with their framing, and bytes without it that
+        follow them (see `FramedBody`). Both are empty at the end. Not to be mixed with `receive`.
+
+        Raises:
+            TransportTimeout: nothing came for `limits.idle` seconds.
+            TransportError: the connection failed, or closed before the end.
+        """
+        framed = self._framed = self._framed or FramedBody()
+        try:
+            while not framed.done and self._connection is not None:
+                data, self._rest = self._rest or await self._read(self._connection), b""
+                if not data:
+                    framed.finish()
+                found = framed.feed(data)
+                if framed.done:
+                    self._body = LengthBody(0)
+                    self._body.rest = framed.rest
+                    await self._release()
+                if found[0] or found[1]:
+                    return found
+            return b"", b""
         except RemoteProtocolError as error:
             await self.aclose()
             raise TransportError(str(error)) from None

@@ -88,8 +88,13 @@ class Exchange:
         if data:
             await self._send(self._machine.send(h11.Data(data)))
 
+    @property
+    def takes_chunks(self) -> bool:
+        """Whether the client knows chunks, so that `write_raw` may send them as they are."""
+        return self._machine.their_http_version == b"1.1"
+
     async def write_raw(self, data: bytes) -> None:
-        """Bytes past the framing. For servers that misbehave on purpose."""
+        """Bytes past the framing: chunks that are framed already, or those of servers that misbehave on purpose."""
         await self._send(data)
 
     async def end(self) -> None:
