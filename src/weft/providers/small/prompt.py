@@ -12,7 +12,7 @@ import msgspec
 
 from weft.providers.small.actions import NEEDS, from_call
 from weft.providers.small.excerpt import excerpt
-from weft.providers.small.shape import WORDS, may_end
+from weft.providers.small.shape import may_end, speaks_of
 from weft.providers.small.turn import Files, Step, Turn, assistant_message, user_message
 from weft.schema.content import Json
 from weft.schema.messages import Message
@@ -35,7 +35,7 @@ MANUAL: Final = {
     "read": 'To see a file: {"action": "read", "path": "a.txt"}',
     "search": 'To find text in all files: {"action": "search", "text": "word"}',
     "answer": 'To answer: {"action": "answer", "text": "a short answer, from what the files say"}',
-    "done": 'When all of the task is done: {"action": "done", "text": "what was done"}',
+    "done": 'When all of the task is done: {"action": "done", "text": "a short report"}',
 }
 """What each action is for, in the order in which they are told; those that the task has a word for come first."""
 _ASKING: Final = ("read", "search", "run", "answer")
@@ -77,7 +77,7 @@ def _system(turn: Turn, *, question: bool) -> str:
     """The same through the whole turn, and the same for every task of a kind."""
     names = [name for name in MANUAL if (name in _ASKING if question else name != "answer")]
     known = [name for name in names if name in ("done", "answer") or NEEDS[name] in turn.tools]
-    offered = [name for name in known if name not in WORDS or WORDS[name].search(turn.task)]
+    offered = [name for name in known if speaks_of(turn.task, name)]
     return "\n".join([ASK if question else WORK, *(MANUAL[name] for name in offered)])
 
 

@@ -26,6 +26,8 @@ ROOM: Final = 1300
 """Characters of files in the first prompt: with all else about 700 tokens."""
 OUTPUT: Final = 1024
 _TRIES: Final = 3
+_HEAT: Final = 0.4
+"""An answer that was refused comes again at temperature 0, whatever it is told: each new try is warmer."""
 _CHARACTERS: Final = 3
 """For a token, at least, in code."""
 _KEPT: Final = 500
@@ -135,7 +137,7 @@ class _Asking:
             tool_choice=None,
             thinking=ThinkingConfig(),
             max_tokens=min(self._request.max_tokens, OUTPUT),
-            temperature=0.0,
+            temperature=_HEAT * len(self._refused),
             output_schema=self._shape(),
         )
 

@@ -18,12 +18,22 @@ MOST_ACTS: Final = 14
 _LINES: Final = 150
 _PATHS: Final = 60
 _READS: Final = ("read", "search")
-WORDS: Final = {
-    "delete": re.compile(r"delet|remov|eras|drop|clean|unlink|get rid|throw away", re.I),
-    "move": re.compile(r"renam|mov(e|ing)\b|relocat", re.I),
+_VERBS: Final = {
+    "delete": r"(delet|remov|eras|drop|clean up|unlink|get rid of|throw away)\w*",
+    "move": r"(renam|mov|relocat)\w*",
 }
-"""Files go or change their names only when the task has a word for it."""
+_OBJECT: Final = r"(\s+(the|this|that|old|unused|all|both|every|file|folder|module|called|named))*\s+[`'\"]?"
+_FILE: Final = r"(files?\b|folders?\b|[\w./-]+\.\w{1,5}\b)"
 _RUNS: Final = re.compile(r"\b(tests?|run|runs|pass|passes|fails?|output|outputs|prints?)\b", re.I)
+
+
+def speaks_of(task: str, action: str) -> bool:
+    """Files go or change their names only when the task says so of a file: a function that is renamed, or a line
+    that is removed, is another matter. Every other action is always possible."""
+    verb = _VERBS.get(action)
+    if verb is None:
+        return True
+    return re.search(rf"\b{verb}{_OBJECT}{_FILE}", task, re.I) is not None
 
 
 def shape(turn: Turn, files: Files, *, question: bool, room: int) -> Json:
@@ -76,9 +86,9 @@ def _changing(turn: Turn, files: Files, room: int) -> Iterator[Json]:
         yield _object("write", path=_STRING, text=_STRING)
     # Where the task names files, no others are deleted or moved.
     paths = named_files(turn.task, files.paths, binary=True) or _paths(turn, files)
-    if _has(turn, "delete") and paths and WORDS["delete"].search(turn.task):
+    if _has(turn, "delete") and paths and speaks_of(turn.task, "delete"):
         yield _object("delete", path={"enum": paths})
-    if _has(turn, "move") and paths and WORDS["move"].search(turn.task):
+    if _has(turn, "move") and paths and speaks_of(turn.task, "move"):
         yield _object("move", path={"enum": paths}, to=_STRING)
     if _has(turn, "run"):
         yield _object("run", command=_STRING)

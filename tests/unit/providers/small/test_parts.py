@@ -13,7 +13,7 @@ from weft.providers.small.excerpt import CUT, excerpt
 from weft.providers.small.look import code_words, named_files, next_look
 from weft.providers.small.question import is_question
 from weft.providers.small.repair import anchored, indented_as, unfenced, unnumbered
-from weft.providers.small.shape import shape
+from weft.providers.small.shape import shape, speaks_of
 from weft.providers.small.sound import fault, new_fault
 from weft.providers.small.turn import Files, read_turn
 from weft.schema.content import Json
@@ -141,7 +141,7 @@ def test_a_question_gets_no_action_that_changes_anything():
 
 
 def test_paths_are_those_that_exist_and_old_text_is_a_real_line():
-    begin = (prompt("Delete or change calc.py"), *listed("calc.py"), *shown("calc.py", CALC))
+    begin = (prompt("Delete calc.py or change it"), *listed("calc.py"), *shown("calc.py", CALC))
     schema = shape_of(*begin)
     fits = {"action": "edit", "path": "calc.py", "old": "    return a - b", "new": "x"}
     jsonschema.validate(fits, schema)
@@ -155,6 +155,22 @@ def test_files_go_only_when_the_task_has_a_word_for_it():
     begin = (*listed("calc.py"), *shown("calc.py", CALC))
     assert "delete" not in options(shape_of(prompt("Fix calc.py"), *begin))
     assert "delete" in options(shape_of(prompt("Remove calc.py"), *begin))
+
+
+@pytest.mark.parametrize(
+    ("task", "action", "expected"),
+    [
+        ("Delete the file a.txt.", "delete", True),
+        ("Please remove `old.py`", "delete", True),
+        ("Remove the debug print from greet.py.", "delete", False),
+        ("Rename the file draft.md to report.md.", "move", True),
+        ("Move a.py to src/a.py", "move", True),
+        ("Rename the function get_data to load_data in app.py.", "move", False),
+        ("Fix the bug", "edit", True),
+    ],
+)
+def test_a_task_about_a_file_is_told_from_one_about_its_text(task: str, action: str, expected: bool):
+    assert speaks_of(task, action) is expected
 
 
 def test_only_tools_in_play_are_offered():
