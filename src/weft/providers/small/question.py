@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import Final
 
 _ASKING: Final = """\
-what which who whom whose when where why how is are was were does do did has have had should can could would will
-explain describe tell list show count summarize summarise name find identify compare"""
+what which who whom whose why how explain describe tell list show count summarize summarise name find identify
+compare"""
 _ACTING: Final = """\
 add append change clean comment convert copy correct create delete drop edit ensure extend extract fix format generate
 implement improve increase decrease insert install introduce make mend modify move optimize put raise refactor remove
@@ -52,4 +52,7 @@ def _is_order(sentence: str) -> bool:
 
 def _is_asking(sentence: str) -> bool:
     words = re.findall(r"[\w']+", sentence.lower())
-    return sentence.endswith("?") or (bool(words) and words[0].split("'")[0] in _ASKS)
+    if sentence.endswith("?"):
+        return True
+    # "What is wrong must be reported": a wish, though it begins like a question.
+    return bool(words) and words[0].split("'")[0] in _ASKS and not {"should", "must"} & set(words)

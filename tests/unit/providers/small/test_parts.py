@@ -39,6 +39,8 @@ CALC = "def add(a, b):\n    return a - b\n"
         ("Please rename foo to bar", False),
         ("Find the bug and fix it.", False),
         ("the tests fail", False),
+        ("When the input is blank, the message should be 'empty'.", False),
+        ("is it tested?", True),
     ],
 )
 def test_a_question_is_told_from_a_task(text: str, expected: bool):
