@@ -5,7 +5,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+import weft
 from tests.integration.driving import ended, names, session, turn, until_end
+from weft.agent.options import SessionOptions
 from weft.schema.commands import Cancel, PermissionAnswered, Prompt, SetMode
 from weft.schema.content import Text, ToolResult
 from weft.schema.events import (
@@ -19,6 +21,7 @@ from weft.schema.events import (
     TurnStarted,
 )
 from weft.schema.messages import Message, Usage
+from weft.sdk.compose import Overrides, connect
 from weft.testing.scripted import Fail, Line, ScriptedProvider, call, say
 
 
@@ -261,3 +264,27 @@ async def test_a_resumed_session_goes_on_where_it_was(tmp_path: Path):
     shown = [event for event in events if isinstance(event, PromptAdded) and event.replay]
     assert [block for event in shown for block in event.content] == [Text("my name is Ada")]
     assert ended(events).total_cost >= 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "made"),
+    [
+        ('{"behavior":"allow"}', True),
+        ('{"behavior":"deny","message":"the tool says no"}', False),
+        ("yes please", False),
+    ],
+)
+async def test_a_tool_answers_for_the_person(tmp_path: Path, answer: str, made: bool):
+    @weft.tool
+    async def judge(tool_name: str, input: dict[str, object], tool_use_id: str) -> str:
+        """Judges calls."""
+        assert tool_name == "Write"
+        return answer
+
+    provider = ScriptedProvider([call("Write", file_path=str(tmp_path / "x"), content="x"), "ok"])
+    options = SessionOptions(cwd=tmp_path, permission_tool="judge")
+    with anyio.fail_after(30):
+        async with connect(options, Overrides(provider=provider, tools=(judge,))) as connection:
+            end = ended(await turn(connection, "write"))
+    assert (tmp_path / "x").exists() is made
+    assert len(end.denials) == (0 if made else 1)

@@ -47,6 +47,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The built-in tools offered; None is the default set."""
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
+    permission_tool: str | None = None
+    """A tool that is asked instead of a person."""
     allow_bypass: bool = False
     trust: bool = False
     """The caller vouches for the folder: its hooks, servers and allow rules take effect."""

@@ -37,6 +37,7 @@ def to_options(arguments: Arguments, *, asks: frozenset[AskKind] = frozenset()) 
         tools=_tools(arguments.tools),
         allowed_tools=tuple(arguments.allowedTools),
         disallowed_tools=tuple(arguments.disallowedTools),
+        permission_tool=_tool_to_ask(arguments.permission_prompt_tool),
         allow_bypass=arguments.allow_dangerously_skip_permissions or arguments.dangerously_skip_permissions,
         trust=arguments.trust,
         max_turns=arguments.max_turns,
@@ -57,6 +58,11 @@ def to_options(arguments: Arguments, *, asks: frozenset[AskKind] = frozenset()) 
         attach_ide=arguments.ide,
         may_attach_ide=not arguments.print and arguments.input_format == "text",
     )
+
+
+def _tool_to_ask(name: str | None) -> str | None:
+    """`stdio` is the host at the other end of the pipe, not a tool."""
+    return None if name in (None, "", "stdio") else name
 
 
 def _uuid(value: str | None) -> str | None:

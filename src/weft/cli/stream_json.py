@@ -49,6 +49,7 @@ async def _run(arguments: Arguments) -> int:
         open_session,
         answer,
         quick=QUICK,
+        relay=asks,
     )
     return await run_interruptible(server.run, server.interrupt)
 

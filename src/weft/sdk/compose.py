@@ -17,7 +17,7 @@ from weft.agent.control import SessionControl
 from weft.agent.folders import Where
 from weft.agent.intake import Intake
 from weft.agent.moments import Moments, StartSource
-from weft.agent.options import SessionOptions
+from weft.agent.options import AskKind, SessionOptions
 from weft.agent.requests import Facts
 from weft.agent.session import Session
 from weft.agent.state import State
@@ -140,7 +140,7 @@ class Ground:
         self._take_mode()
         self.resolved = await self._resolve(self.options.model or self._agent_model() or self._former_model())
         self.state = self._state()
-        self.asks = Asks(self.channel.put, self.options.asks)
+        self.asks = Asks(self.channel.put, self._ask_kinds())
         self.sandbox = self._sandbox()
         self.hooks = agent_hooks(self.main_agent, self, self._hooks())
         self.moments = Moments(self.hooks, self.state)
@@ -323,6 +323,13 @@ class Ground:
         if sandbox is None or sandbox.kind != "bubblewrap":
             self.notes.append(f"Sandbox: {sentence}.")
         return sandbox
+
+    def _ask_kinds(self) -> frozenset[AskKind]:
+        """What can be asked: of the surface, and of a tool that answers for the person."""
+        if self.options.permission_tool is None:
+            return self.options.asks
+        by_tool: AskKind = "permission"
+        return frozenset((*self.options.asks, by_tool))
 
     async def __aenter__(self) -> Self:
         return self

@@ -345,7 +345,21 @@ class Workbench:
             notes=tuple(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
         )
         self.thread.work.steering = session.steering
+        if ground.options.permission_tool is not None:
+            self._ask_tool(ground.options.permission_tool, session)
         return session
+
+    def _ask_tool(self, name: str, session: Session) -> None:
+        from weft.agent.prompt_tool import PromptTool
+
+        asker = PromptTool(
+            name,
+            box=self.box,
+            context=self.thread.work.context,
+            group=lambda: session.group,
+            answer=self.ground.asks.answer,
+        )
+        self.ground.asks.tap(asker.see)
 
 
 def _has(agent: AgentDefinition, tool: AnyTool) -> bool:

@@ -49,7 +49,7 @@ def inlined(whole: Json) -> Json:
 @cache
 def schema_of(args: type[msgspec.Struct]) -> Json:
     """An object schema without references. Unknown properties are refused."""
-    whole = msgspec.json.schema(args, schema_hook=lambda _kind: {})
+    whole = msgspec.json.schema(args, schema_hook=lambda _kind: {"description": "any JSON value"})
     schema = inlined(whole)
     schema.pop("description", None)
     schema["additionalProperties"] = False

@@ -79,12 +79,14 @@ class StreamServer:
         answers: Answers,
         *,
         quick: frozenset[str] = frozenset(),
+        relay: bool = True,
     ) -> None:
         self._stream = stream
         self._translator = translator
         self._opener = opener
         self._answers = answers
         self._quick = quick
+        self._relays = relay
         self._session: Session | None = None
         self._opening = anyio.Lock()
         self._pending: dict[str, Awaited[ControlResponse]] = {}
@@ -210,15 +212,15 @@ class StreamServer:
         match event:
             case ToolCalled(use=use):
                 self._uses[use.id] = use
-            case PermissionAsked():
+            case PermissionAsked() if self._relays:
                 group.start_soon(self._relay, session, lambda: asking.permission(event, self.ask))
-            case QuestionAsked(tool_use_id=use_id, questions=_):
+            case QuestionAsked(tool_use_id=use_id, questions=_) if self._relays:
                 use = self._uses.get(use_id, ToolUse(use_id, "AskUserQuestion", {}))
                 group.start_soon(self._relay, session, lambda: asking.question(event, use, self.ask))
-            case PlanProposed(tool_use_id=use_id, plan=plan):
+            case PlanProposed(tool_use_id=use_id, plan=plan) if self._relays:
                 use = self._uses.get(use_id, ToolUse(use_id, "ExitPlanMode", {"plan": plan}))
                 group.start_soon(self._relay, session, lambda: asking.plan(event, use, self.ask))
-            case InputRequested():
+            case InputRequested() if self._relays:
                 group.start_soon(self._relay, session, lambda: asking.elicitation(event, self.ask))
             case AskWithdrawn(request_id=request_id, reason="cancelled"):
                 self._withdraw(request_id)
