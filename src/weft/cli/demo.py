@@ -11,18 +11,9 @@ import tempfile
 from pathlib import Path
 
 from weft.providers.port import Provider
-from weft.schema.content import AnyBlock
 from weft.schema.events import TurnEnded
 
 PROMPT = "The tests of this project fail. Find out why, mend it, and show me that they pass."
-TEST = "python3 -m unittest -q"
-OLD = "    return ordered[len(ordered) // 2]\n"
-NEW = """\
-    middle = len(ordered) // 2
-    if len(ordered) % 2 == 0:
-        return (ordered[middle - 1] + ordered[middle]) / 2
-    return ordered[middle]
-"""
 
 EXAMPLES = """\
 examples:
@@ -128,30 +119,7 @@ def _say(line: str) -> None:
 
 
 def _script(folder: Path) -> Provider:
-    from weft.testing.scripted import ScriptedProvider, call, say
+    from weft.cli.demo_script import script
+    from weft.testing.scripted import ScriptedProvider
 
-    source = str(folder / "tally.py")
-    script: list[tuple[AnyBlock, ...]] = [
-        (
-            say("I'll run the tests first, to see what fails, and read the code beside it."),
-            call("Bash", command=TEST, description="Run the tests"),
-        ),
-        (say("One test fails: the median of an even count."), call("Read", file_path=source)),
-        (
-            say(
-                "`median` takes the upper of the two middle values. Of an even count it has to take the mean of both, "
-                "as its docstring says."
-            ),
-            call("Edit", file_path=source, old_string=OLD, new_string=NEW),
-        ),
-        (say("Now the tests again."), call("Bash", command=TEST, description="Run the tests again")),
-        (
-            say(
-                "The tests pass now.\n\n"
-                "- **Cause**: `median` in `tally.py` returned the upper middle value for lists with an even count.\n"
-                "- **Change**: it now returns the mean of the two middle values there; odd counts are as before.\n"
-                "- **Checked**: all four tests of `test_tally.py` pass."
-            ),
-        ),
-    ]
-    return ScriptedProvider(script, chunk=12)
+    return ScriptedProvider(script(folder), chunk=12)

@@ -1,12 +1,8 @@
 """`weft doctor`: what was found, what is missing, what to do."""
 
 import argparse
-import os
-import shutil
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Literal
+from functools import partial
 
 import msgspec
 
@@ -16,17 +12,6 @@ examples:
   weft doctor --json     the same, for programs
   weft doctor --repair   mend damaged session logs; nothing that can be read is lost
 """
-KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
-MARKS = {"ok": "ok  ", "missing": "-   ", "problem": "!   "}
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A row. `advice` says what to do about it."""
-
-    topic: str
-    state: Literal["ok", "missing", "problem"]
-    text: str
-    advice: str = ""
 
 
 def main(argv: list[str]) -> int:
@@ -41,143 +26,11 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     import anyio
 
-    findings = anyio.run(examine, arguments.repair)
+    from weft.sdk.examination import examine, report
+
+    findings = anyio.run(partial(examine, repair=arguments.repair))
     if arguments.json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode() + "\n")
     else:
         sys.stdout.write("\n".join(report(findings)) + "\n")
     return 1 if any(finding.state == "problem" for finding in findings) else 0
-
-
-def report(findings: list[Finding]) -> Iterator[str]:
-    topic = ""
-    for finding in findings:
-        if finding.topic != topic:
-            topic = finding.topic
-            yield f"\n{topic}"
-        yield f"  {MARKS[finding.state]}{finding.text}"
-        if finding.advice:
-            yield f"      {finding.advice}"
-
-
-async def examine(repair: bool) -> list[Finding]:
-    findings = [*_machine(), *_keys(), *await _local_models(), *await _choice()]
-    findings += [*_programs(), *_settings(), *_sessions(repair)]
-    return findings
-
-
-def _machine() -> Iterator[Finding]:
-    from weft import __version__
-    from weft.paths import weft_home
-
-    version = ".".join(str(part) for part in sys.version_info[:3])
-    yield Finding(topic="Weft", state="ok", text=f"Weft {__version__}, Python {version}, {sys.platform}")
-    home = weft_home()
-    writable = os.access(home if home.exists() else home.parent, os.W_OK)
-    yield Finding(
-        topic="Weft",
-        state="ok" if writable else "problem",
-        text=f"home: {home}{'' if home.exists() else ' (made at first use)'}",
-        advice="" if writable else "It cannot be written. Set WEFT_HOME to a folder that can.",
-    )
-
-
-def _keys() -> Iterator[Finding]:
-    found = [name for name in KEYS if os.environ.get(name)]
-    for name in found:
-        yield Finding(topic="Models", state="ok", text=f"{name} is set")
-    if not found:
-        advice = "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local model server."
-        yield Finding(topic="Models", state="missing", text="no key in the environment", advice=advice)
-    for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
-        if os.environ.get(name):
-            yield Finding(topic="Models", state="ok", text=f"{name} is {os.environ[name]}")
-
-
-async def _local_models() -> list[Finding]:
-    from weft.providers.discover import discover
-
-    servers = await discover(os.environ)
-    if not servers:
-        return [Finding(topic="Models", state="missing", text="no local model server answers")]
-    return [
-        Finding(
-            topic="Models",
-            state="ok",
-            text=f"{server.name} at {server.url}: {', '.join(model.id for model in server.models[:5]) or 'no models'}",
-        )
-        for server in servers
-    ]
-
-
-async def _choice() -> list[Finding]:
-    """What `weft` would use now."""
-    from weft.errors import WeftError
-    from weft.providers.resolve import resolve
-    from weft.settings import load_settings
-
-    try:
-        found = await resolve(None, settings=load_settings(Path.cwd()).values, env=dict(os.environ))
-    except WeftError as error:
-        advice = error.hint or "weft demo works without."
-        return [Finding(topic="Models", state="missing", text=f"no model can be used: {error}", advice=advice)]
-    await found.provider.aclose()
-    return [Finding(topic="Models", state="ok", text=f"weft uses {found.model} from {found.endpoint}")]
-
-
-def _programs() -> Iterator[Finding]:
-    from weft.tools.ripgrep import find_ripgrep
-
-    rg = find_ripgrep()
-    yield Finding(
-        topic="Programs",
-        state="ok" if rg else "missing",
-        text=f"ripgrep: {rg or 'not found'}",
-        advice="" if rg else "Searches work without, but slower. Install ripgrep.",
-    )
-    for name, use in (("git", "history and changes are not shown to the model"), ("bash", "commands run in sh")):
-        path = shutil.which(name)
-        advice = "" if path else f"Without it {use}."
-        yield Finding(
-            topic="Programs", state="ok" if path else "missing", text=f"{name}: {path or 'not found'}", advice=advice
-        )
-    bwrap = shutil.which("bwrap")
-    advice = "" if bwrap else "Commands run without it under Landlock where the system has that. Install bubblewrap."
-    yield Finding(
-        topic="Programs", state="ok" if bwrap else "missing", text=f"sandbox: {bwrap or 'no bubblewrap'}", advice=advice
-    )
-
-
-def _settings() -> Iterator[Finding]:
-    from weft.settings import load_settings
-
-    settings = load_settings(Path.cwd())
-    for layer in settings.layers:
-        if layer.data:
-            yield Finding(topic="Settings", state="ok", text=f"{layer.scope}: {layer.path}")
-    for problem in settings.problems:
-        state: Literal["problem", "missing"] = "problem" if problem.level == "error" else "missing"
-        yield Finding(topic="Settings", state=state, text=str(problem))
-    if settings.withheld:
-        text = f"this folder is not trusted; left out: {', '.join(settings.withheld)}"
-        yield Finding(topic="Settings", state="missing", text=text, advice="weft trust")
-
-
-def _sessions(repair: bool) -> Iterator[Finding]:
-    from weft.paths import claude_home, weft_home
-    from weft.sessions.store import FileStore
-
-    store = FileStore(weft_home(), foreign=claude_home())
-    rows = [row for row in store.list(None) if row.source == "weft"]
-    yield Finding(topic="Sessions", state="ok", text=f"{len(rows)} on disk")
-    for row in rows[:200]:
-        problems = store.problems(row.session_id)
-        if not problems:
-            continue
-        if repair and row.path is not None:
-            from weft.sessions.repair import mend
-
-            yield Finding(topic="Sessions", state="ok", text=f"{row.session_id}: {mend(row.path)}")
-            continue
-        text = f"{row.session_id}: {problems[0]}"
-        yield Finding(topic="Sessions", state="problem", text=text, advice="weft doctor --repair")

@@ -134,8 +134,8 @@ def load_settings(cwd: Path, *, trust: bool) -> "Settings":
 
 async def look_around() -> "list[Found]":
     """What `weft doctor` says of models, and a row for each model of a local server."""
-    from weft.cli.doctor import KEYS
     from weft.providers.discover import discover
+    from weft.sdk.examination import KEYS
     from weft.surfaces.terminal.ports import Found
 
     found = [Found(state="ok", text=f"{name} is set") for name in KEYS if os.environ.get(name)]

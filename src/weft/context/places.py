@@ -13,6 +13,8 @@ from weft.context.port import SettingSource, View
 Scope = Literal["managed", "user", "project", "local"]
 NAMES = ("CLAUDE.md", "AGENTS.md")
 ETC = Path("/etc")
+ADDITIONAL = "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD"
+"""Set to 1, it adds the memory files of `--add-dir` folders."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -50,6 +52,9 @@ def places(view: View, homes: Homes) -> Iterator[Place]:
     for folder in _downwards(view.cwd):
         # A home's `.claude` is the person's, not that of a project which happens to be their home.
         yield from (p for p in of_folder(folder, view.sources, view.folders) if not _inside(p.path, own))
+    if os.environ.get(ADDITIONAL, "").lower() in ("1", "true"):
+        for folder in view.folders[1:]:
+            yield from of_folder(folder, view.sources, view.folders)
 
 
 def of_folder(folder: Path, sources: tuple[SettingSource, ...], roots: tuple[Path, ...]) -> Iterator[Place]:

@@ -46,12 +46,19 @@ def make_desk(ground: "Ground", bench: "Workbench", control: SessionControl) -> 
         may_read=may_read,
         servers=bench.servers or NoServers(),
         home=ground.home,
+        checks=_checks,
     )
     if bench.editor is not None:
         desk.ide = bench.editor.command
         desk.looked_at = bench.editor.context
         desk.pointed_at = bench.editor.mentions
     return desk
+
+
+async def _checks() -> str:
+    from weft.sdk.examination import checks
+
+    return await checks()
 
 
 class _Command(msgspec.Struct):

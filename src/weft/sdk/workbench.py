@@ -15,7 +15,7 @@ from weft.agent.session import Session
 from weft.agent.state import Offers
 from weft.agent.subagents import Subagents
 from weft.agent.toolbox import ToolBox, chosen
-from weft.agent.turn import Limits
+from weft.agent.turn import Limits, Turn
 from weft.context.assemble import Assembler, PromptOptions
 from weft.context.port import Listing, Piece, View
 from weft.schema.commands import Prompt, ServerCommand
@@ -39,7 +39,7 @@ from weft.sessions.ledger import Ledger
 from weft.tools.checkpoints import Checkpoints
 from weft.tools.diff import counts
 from weft.tools.file_states import FileStateStore
-from weft.tools.port import AnyTool, Progress, ToolContext
+from weft.tools.port import AnyTool, Progress, Search, ToolContext
 from weft.tools.shell import shell_env
 from weft.tools.tasks import BackgroundTasks
 
@@ -208,7 +208,17 @@ class Workbench:
             progress=progress,
             settings=ground.settings.values,
             allowed=self._allowed,
+            search=self._search() if use.name == "WebSearch" else None,
         )
+
+    def _search(self) -> Search | None:
+        from weft.sdk.searching import provider_search
+
+        return provider_search(self)
+
+    def turn(self) -> Turn | None:
+        """The turn that runs."""
+        return self._session.turn
 
     def _allowed(self, name: str, value: Json) -> bool:
         return not self.ground.gate.hides(name, value)

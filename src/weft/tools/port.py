@@ -138,6 +138,25 @@ class SessionView(Protocol):
         ...
 
 
+class Hit(msgspec.Struct, frozen=True):
+    """One result of a web search."""
+
+    title: str
+    url: str
+    snippet: str = ""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider's search found, and what it says about it."""
+
+    hits: tuple[Hit, ...]
+    text: str = ""
+
+
+Search = Callable[[str, tuple[str, ...], tuple[str, ...]], Awaitable[Found]]
+"""(query, allowed domains, blocked domains) to results. Raises ToolError: it failed; the sentence says why."""
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a tool may touch. Fakes of all parts are in `weft.testing`."""
 
@@ -154,6 +173,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """False when a rule denies this (tool name, input): searches hide what may not be read."""
     sandbox: bool = True
     """Commands run in the sandbox, where there is one."""
+    search: Search | None = None
+    """The search of the model's provider, where it has one."""
 
 
 class Tool(Generic[A]):

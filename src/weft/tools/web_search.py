@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, cast
 from urllib.parse import quote_plus, urlsplit
 
@@ -13,7 +12,7 @@ from msgspec import Meta
 from weft.errors import ToolError, WeftError
 from weft.schema.content import Json
 from weft.schema.display import LinksView
-from weft.tools.port import Result, Tool, ToolContext
+from weft.tools.port import Found, Hit, Result, Tool, ToolContext
 
 TIMEOUT = 30.0
 MAX_HITS = 20
@@ -25,25 +24,12 @@ class WebSearchArgs(msgspec.Struct, frozen=True):
     blocked_domains: Annotated[tuple[str, ...], Meta(description="No results from these.")] = ()
 
 
-class Hit(msgspec.Struct, frozen=True):
-    title: str
-    url: str
-    snippet: str = ""
-
-
-ProviderSearch = Callable[[WebSearchArgs], Awaitable[Sequence[Hit]]]
-"""A search that the model's provider offers as a server tool."""
-
-
 class WebSearch(Tool[WebSearchArgs]):
     name = "WebSearch"
     args = WebSearchArgs
     kind = "fetch"
     group = "readonly"
     read_only = True
-
-    def __init__(self, provider: ProviderSearch | None = None) -> None:
-        self._provider = provider
 
     def title(self, args: WebSearchArgs) -> str:
         return f"Search the web for {args.query}"
@@ -54,15 +40,16 @@ class WebSearch(Tool[WebSearchArgs]):
         started = time.monotonic()
         try:
             with anyio.fail_after(TIMEOUT):
-                hits = [hit for hit in await self._hits(args, context.settings) if _wanted(hit.url, args)][:MAX_HITS]
+                found = await self._find(args, context)
         except TimeoutError:
             raise ToolError(f"the search took longer than {TIMEOUT:g} seconds") from None
         except WeftError as error:
             raise error if isinstance(error, ToolError) else ToolError(str(error)) from error
+        hits = [hit for hit in found.hits if _wanted(hit.url, args)][:MAX_HITS]
         lines = [f"{index}. {hit.title}\n   {hit.url}\n   {hit.snippet}".rstrip() for index, hit in enumerate(hits, 1)]
         content = [{"title": hit.title, "url": hit.url} for hit in hits]
         return Result(
-            content="\n".join(lines) or "Nothing was found.",
+            content="\n".join([*lines, *([f"\n{found.text}"] if found.text else [])]) or "Nothing was found.",
             display=(LinksView(tuple((hit.title, hit.url) for hit in hits)),),
             data={
                 "query": args.query,
@@ -71,10 +58,10 @@ class WebSearch(Tool[WebSearchArgs]):
             },
         )
 
-    async def _hits(self, args: WebSearchArgs, settings: Json) -> Sequence[Hit]:
-        if self._provider is not None:
-            return await self._provider(args)
-        endpoint = settings.get("webSearch")
+    async def _find(self, args: WebSearchArgs, context: ToolContext) -> Found:
+        if context.search is not None:
+            return await context.search(args.query, args.allowed_domains, args.blocked_domains)
+        endpoint = context.settings.get("webSearch")
         url = cast("Json", endpoint).get("url") if isinstance(endpoint, dict) else endpoint
         if not isinstance(url, str) or not url:
             raise ToolError(
@@ -82,7 +69,8 @@ class WebSearch(Tool[WebSearchArgs]):
                 'A person can set one as "webSearch": {"url": "https://search.example/search?format=json&q={query}"}.'
             )
         headers = cast("Json", endpoint).get("headers") if isinstance(endpoint, dict) else None
-        return await _ask(url, cast("dict[str, str]", headers) if isinstance(headers, dict) else {}, args.query)
+        own = cast("dict[str, str]", headers) if isinstance(headers, dict) else {}
+        return Found(hits=tuple(await _ask(url, own, args.query)))
 
 
 async def _ask(url: str, headers: dict[str, str], query: str) -> list[Hit]:

@@ -205,3 +205,20 @@ def test_override_of_a_heading_replaces_that_section_only() -> None:
     old = _file("# Style\ntabs\n## Deep\nx\n# Tests\nrun them")
     new = _file("@override Style\nspaces")
     assert [file.text for file in merged([old, new])] == ["# Tests\nrun them", "# Style\nspaces"]
+
+
+async def test_added_folders_bring_their_memory_only_when_the_variable_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from weft.context.places import ADDITIONAL
+
+    here, other = tmp_path / "here", tmp_path / "other"
+    for folder in (here, other):
+        folder.mkdir()
+        (folder / "CLAUDE.md").write_text(f"The memory of {folder.name}.")
+    view = View(cwd=here, roots=(here, other))
+    told = [piece.where for piece in await Memory().read(view)]
+    assert told == [str(here / "CLAUDE.md")]
+    monkeypatch.setenv(ADDITIONAL, "1")
+    told = [piece.where for piece in await Memory().read(view)]
+    assert told == [str(here / "CLAUDE.md"), str(other / "CLAUDE.md")]
