@@ -1,5 +1,6 @@
 """The pictures of the documentation, taken from the screen. `python -m tests.e2e.terminal.pictures` writes them."""
 
+import html
 import re
 import sys
 import tempfile
@@ -7,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import anyio
+from rich.cells import cell_len
 
 from tests.e2e.terminal.stage import Stage, on_stage
 from weft.schema import events as e
@@ -127,7 +129,17 @@ async def picture(name: str, folder: Path) -> str:
             svg = stage.app.export_screenshot(title="weft")
     finally:
         use_language("en")
-    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+    return re.sub(r'textLength="([\d.]+)"([^>]*)>([^<]*)<', _with_wide_letters, svg)
+
+
+def _with_wide_letters(found: re.Match[str]) -> str:
+    """The export counts letters; a Chinese one takes two cells."""
+    length, rest, words = float(found[1]), found[2], found[3]
+    shown = html.unescape(words)
+    if not shown or shown.isascii():
+        return found[0]
+    return f'textLength="{length / len(shown) * cell_len(shown):.1f}"{rest}>{words}<'
 
 
 async def write(names: list[str]) -> None:

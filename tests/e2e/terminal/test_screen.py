@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from tests.e2e.terminal.stage import on_stage
 from weft.errors import UsageError
@@ -56,6 +57,15 @@ async def test_a_new_line_is_not_yet_a_message(tmp_path: Path) -> None:
         await stage.type("three")
         assert stage.app.composer.text == "one\ntwo\nthree"
         assert not stage.commands
+
+
+async def test_keys_in_quick_succession_keep_their_order(tmp_path: Path) -> None:
+    async with on_stage(folder=tmp_path) as stage:
+        for key, letter in [("a", "a"), ("b", "b"), ("backspace", None), ("c", "c"), ("left", None), ("d", "d")]:
+            stage.app.post_message(events.Key(key, letter))
+        await stage.until(lambda: len(stage.app.composer.text) == 3)
+        await stage.pilot.pause()
+        assert stage.app.composer.text == "adc"
 
 
 async def test_one_key_allows_and_another_writes_the_rule_that_was_shown(tmp_path: Path) -> None:
@@ -212,8 +222,6 @@ async def test_what_was_typed_before_comes_back_and_is_searched(tmp_path: Path) 
 
 
 async def test_a_long_paste_becomes_an_attachment(tmp_path: Path) -> None:
-    from textual import events
-
     async with on_stage([[*said("ok")]], folder=tmp_path) as stage:
         stage.app.composer.post_message(events.Paste("row\n" * 100))
         await stage.shows("[Pasted text #1, 101 lines]")

@@ -98,8 +98,17 @@ class Composer(TextArea):
             self.post_message(self.WantsBack())
         elif key in ("up", "down") and self._walk(older=key == "up"):
             self._stop(event)
-        else:
+        elif not await self._edit_at_once(event):
             await super()._on_key(event)
+
+    async def _edit_at_once(self, event: events.Key) -> bool:
+        """Runs the action of a key such as Backspace now. Left to Textual it would run after the key has travelled up
+        to the app, and letters typed quickly behind it would overtake it."""
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            self._stop(event)
+            await self.run_action(binding.action)
+            return True
+        return False
 
     def _stop(self, event: events.Key) -> None:
         event.stop()

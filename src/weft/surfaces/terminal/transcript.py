@@ -144,7 +144,10 @@ class Transcript(ScrollView, can_focus=True):
                 del self._strips[at]
 
     def _show(self, first: int) -> None:
-        self.virtual_size = Size(self._width, self.total)
+        # Set without a layout of the whole screen, which Textual would make: the scroll bar has its place in any case.
+        # A layout also drops the repaint of what was typed in the same moment.
+        self.set_reactive(ScrollView.virtual_size, Size(self._width, self.total))
+        self.vertical_scrollbar.window_virtual_size = self.total
         if self.following and self.max_scroll_y != self.scroll_target_y:
             self.scroll_end(animate=False, immediate=True, force=True, x_axis=False)
         top = first - self.scroll_offset.y
