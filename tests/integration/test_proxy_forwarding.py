@@ -224,3 +224,21 @@ async def test_two_models_in_one_body_do_not_pass_a_list_of_models() -> None:
         assert request.body["model"] == "claude-haiku-4-5"
         found = await stage.ask("/v1/messages", {**messages(), "models": ["claude-opus-4-5"]})
         assert found.status == 400
+
+
+async def test_connections_to_the_server_are_kept_for_calls_at_once() -> None:
+    async with FakeAnthropic(lambda body: Answer(delay=0.002)) as server, Stage(server) as stage:
+
+        async def one() -> None:
+            async with HttpClient() as http:
+                headers = {"x-api-key": stage.grant.nonce, "content-type": "application/json"}
+                url = stage.proxy.url + "/v1/messages"
+                async with await http.send("POST", url, headers, msgspec.json.encode(messages())) as response:
+                    assert response.status == 200 and await response.read()
+
+        for _ in range(3):
+            with anyio.fail_after(5):
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(6):
+                        tasks.start_soon(one)
+        assert len(server.requests) == 18 and server.connections <= 8

@@ -114,9 +114,10 @@ class Account:
             wait = _MINUTE - (now - self._calls[0]) if self._calls else _MINUTE
             return Refusal("rate_limit", f"more than {most} calls in a minute", wait)
         most = self.policy.tokens_per_minute
-        recent = sum(tokens for _, tokens in self._spent)
-        waiting = sum(one.tokens for one in self._reserved)
-        if most is not None and recent + waiting + prompt > most:
+        if most is None:
+            return None
+        used = sum(tokens for _, tokens in self._spent) + sum(one.tokens for one in self._reserved)
+        if used + prompt > most:
             wait = _MINUTE - (now - self._spent[0][0]) if self._spent else _MINUTE
             return Refusal("rate_limit", f"more than {most} tokens in a minute", wait)
         return None

@@ -41,6 +41,8 @@ from weft.transports.http_server import Exchange, HttpServer, ServerLimits
 _log = logging.getLogger(__name__)
 RETRIES: Final = RetryPolicy(max_retries=2, patience=10.0, overloads_before_fallback=2)
 """Few: most clients ask again themselves."""
+_KEPT: Final = 16
+"""Connections to a server that wait for the next call: agents make several at once."""
 
 
 class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ class Proxy:
         self._known = known or catalogue()
         self._nonces = Nonces(self._price)
         limits, env = limits_from(env or {}), env or {}
-        self._http = HttpClient(limits=limits, env=env)
+        self._http = HttpClient(limits=limits, env=env, keep=_KEPT)
         self._forwarder = Forwarder(self._http, self.options.retries, self.options.fallback)
         self._translators = {
             one.name: Translator(

@@ -1,7 +1,8 @@
 """A small HTTP/1.1 client on anyio's sockets. It is part of every start, so it imports next to nothing.
 
-One connection for each origin is kept for the next request. Answers stream: nothing is read from the socket before it
-is asked for, so a slow reader slows the server. Every wait has a limit; leaving early closes the socket.
+Connections are kept for the next request, one for each origin unless more are asked for. Answers stream: nothing is
+read from the socket before it is asked for, so a slow reader slows the server. Every wait has a limit; leaving early
+closes the socket.
 """
 
 import logging
@@ -192,12 +193,15 @@ class HttpClient:
         limits: HttpLimits | None = None,
         env: Mapping[str, str] | None = None,
         resolve: Resolve | None = None,
+        keep: int = 1,
     ) -> None:
-        """`resolve` says which address a host name stands for; it is connected to as it is, and may refuse."""
+        """`resolve` says which address a host name stands for; it is connected to as it is, and may refuse. `keep` is
+        how many connections of one origin wait for the next request."""
+        self._keep = keep
         self._resolve = resolve
         self.limits = limits or HttpLimits()
         self._env = env or {}
-        self._kept: dict[str, _Connection] = {}
+        self._kept: dict[str, list[_Connection]] = {}
         self._tls: ssl.SSLContext | None = None
         self._closed = False
 
@@ -213,10 +217,10 @@ class HttpClient:
         """
         parts = _split(url)
         origin = f"{parts.scheme}://{parts.netloc}"
-        kept = self._kept.pop(origin, None)
-        if kept is not None:
+        kept = self._kept.get(origin)
+        if kept:
             try:
-                return await self._exchange(kept, method, parts, headers or {}, body)
+                return await self._exchange(kept.pop(), method, parts, headers or {}, body)
             except TransportTimeout:
                 raise
             except TransportError:
@@ -226,20 +230,21 @@ class HttpClient:
         return await self._exchange(connection, method, parts, headers or {}, body)
 
     async def give_back(self, connection: _Connection) -> None:
-        """Keeps a connection for the next request to its origin; the older one of two goes."""
+        """Keeps a connection for the next request to its origin; the oldest of too many goes."""
         if self._closed:
             await connection.close()
             return
-        older = self._kept.get(connection.origin)
-        self._kept[connection.origin] = connection
-        if older is not None:
-            await older.close()
+        kept = self._kept.setdefault(connection.origin, [])
+        kept.append(connection)
+        if len(kept) > self._keep:
+            await kept.pop(0).close()
 
     async def aclose(self) -> None:
         self._closed = True
         while self._kept:
-            _, connection = self._kept.popitem()
-            await connection.close()
+            _, kept = self._kept.popitem()
+            for connection in kept:
+                await connection.close()
 
     async def __aenter__(self) -> Self:
         return self
