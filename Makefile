@@ -1,6 +1,6 @@
 RUN = python3 dev.py run
 
-.PHONY: help setup test check conformance e2e bench
+.PHONY: help setup test check conformance e2e bench soak fuzz
 
 help:  ## what each target does
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -21,3 +21,14 @@ check:  ## ruff, pyright, import-linter, size gate
 conformance:  ## the suites with real peers, installed once into a cache outside the checkout
 	$(RUN) python scripts/peers.py install
 	$(RUN) pytest -n 2 --dist loadfile tests/conformance tests/e2e
+
+bench:  ## start-up, overhead, memory, streams and sessions beside the peers; writes docs/benchmarks.md
+	$(RUN) python bench/startup.py --install --only none
+	$(RUN) python bench/run.py
+	$(RUN) python scripts/benchmarks.py
+
+soak:  ## conversations through four surfaces at once, measured; SECONDS=60 by default
+	$(RUN) python tests/suites/soak.py --seconds $(or $(SECONDS),60)
+
+fuzz:  ## every parser and protocol core; SECONDS=60 for each kind by default
+	$(RUN) python tests/fuzz/cores.py --seconds $(or $(SECONDS),60)

@@ -207,6 +207,8 @@ def main() -> int:
         install()
     names = given.only.split(",") if given.only else None
     chosen = [a for a in agents() if a.binary.exists() and (names is None or a.name in names)]
+    if not chosen:
+        return 0
     rows = measure(chosen, given.runs, given.steps)
     print(table(rows))
     load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"

@@ -95,8 +95,10 @@ class Memory:
 
     def _load(self, place: Place, view: View, seen: set[Path]) -> Iterator[MemoryFile]:
         text = self._read(place.path)
+        if text is None:
+            return
         real = Path(os.path.realpath(place.path))
-        if text is None or real in seen or not _reaches(place, real) or not _owned(place, real, view):
+        if real in seen or not _reaches(place, real) or not _owned(place, real, view):
             return
         seen.add(real)
         fields, body = frontmatter.split(text)

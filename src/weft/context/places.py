@@ -48,7 +48,7 @@ def places(view: View, homes: Homes) -> Iterator[Place]:
         for folder in dict.fromkeys((homes.claude, homes.weft)):
             yield from _in(folder, (*NAMES, "rules"), "user", (_real(homes.user), _real(folder)))
         yield from _in(homes.user / ".copilot", ("instructions",), "user", (_real(homes.user),))
-    own = (homes.claude, homes.weft)
+    own = (f"{homes.claude}{os.sep}", f"{homes.weft}{os.sep}")
     for folder in _downwards(view.cwd):
         # A home's `.claude` is the person's, not that of a project which happens to be their home.
         yield from (p for p in of_folder(folder, view.sources, view.folders) if not _inside(p.path, own))
@@ -100,8 +100,8 @@ def _downwards(cwd: Path) -> list[Path]:
     return [*reversed(cwd.parents), cwd]
 
 
-def _inside(path: Path, folders: tuple[Path, ...]) -> bool:
-    return any(folder in path.parents for folder in folders)
+def _inside(path: Path, folders: tuple[str, ...]) -> bool:
+    return str(path).startswith(folders)
 
 
 def _real(path: Path) -> Path:

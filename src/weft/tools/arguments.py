@@ -1,6 +1,7 @@
 """A model's arguments: read leniently where the meaning is plain, refused with a sentence where it is not."""
 
 import re
+from functools import cache
 from typing import TypeVar, cast
 
 import msgspec
@@ -22,7 +23,7 @@ def decode(args: type[A], value: Json, aliases: tuple[tuple[str, str], ...] = ()
     Raises:
         msgspec.ValidationError: something is missing, unknown or of the wrong type.
     """
-    known = [field.encode_name for field in msgspec.structs.fields(args)]
+    known = _names(args)
     for other, name in aliases:
         if other in value and name not in value:
             value = {(name if key == other else key): item for key, item in value.items()}
@@ -35,6 +36,11 @@ def decode(args: type[A], value: Json, aliases: tuple[tuple[str, str], ...] = ()
     if unknown:
         raise msgspec.ValidationError(_strangers(unknown, known).strip())
     return found
+
+
+@cache
+def _names(args: type[msgspec.Struct]) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(args)]
 
 
 def _convert(args: type[A], value: Json) -> A:
