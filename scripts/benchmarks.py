@@ -13,13 +13,14 @@ PAGE = FOLDER.parent / "benchmarks.md"
 
 INTRODUCTION = """# Benchmarks
 
-Measured on {date} with `make bench`: {machine}; the load average was {before:.1f} before and {after:.1f} after. The machine was
-shared and busy. Wall times say little there; **CPU seconds and the ratios of one interleaved run** are what to look at.
+Measured on {date} with `make bench`: {machine}; the load average was {before:.1f} before and {after:.1f} after.
+The machine was shared and busy. Wall times say little there; **CPU seconds and the ratios of one interleaved run** are
+what to look at.
 
-One scripted model on loopback answers everybody at once and says the same (`bench/model.py`). Each agent runs with a fresh
-home, its telemetry off, and permission to run shell commands. CPU is of the process and of every child it waited for; memory is
-the largest resident size of any one of its processes. `codex` is the command of its npm package, which starts a native program
-through Node; `codex-binary` is that program alone.
+One scripted model on loopback answers everybody at once and says the same (`bench/model.py`). Each agent runs with a
+fresh home, its telemetry off, and permission to run shell commands. CPU is of the process and of every child it waited
+for; memory is the largest resident size of any one of its processes. `codex` is the command of its npm package, which
+starts a native program through Node; `codex-binary` is that program alone.
 """
 
 
@@ -28,7 +29,8 @@ def bars(title: str, unit: str, rows: list[tuple[str, float]]) -> str:
     top = max(value for _, value in rows)
     height = 34 + 24 * len(rows)
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="{height}" font-family="sans-serif" font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="{height}"'
+        ' font-family="sans-serif" font-size="13">',
         f'<rect width="640" height="{height}" fill="#fff"/>',
         f'<text x="8" y="20" font-weight="bold" fill="#222">{title}</text>',
     ]
@@ -103,7 +105,7 @@ def main() -> int:
         *(f"- {line}" for line in results["startup"]["met"]),
         "",
         "## A long answer",
-        "5 MB of text and a tool input of 2 MB in pieces of 20 characters, at 1x, 2x and 4x: the same rate is linear time.",
+        "5 MB of text and a tool input of 2 MB in pieces of 20 characters, at 1x, 2x and 4x: one rate is linear time.",
         "",
         *stream_lines(results["stream"]),
         "",
