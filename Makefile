@@ -20,7 +20,9 @@ check:  ## ruff, pyright, import-linter, size gate
 
 conformance:  ## the suites with real peers, installed once into a cache outside the checkout
 	$(RUN) python scripts/peers.py install
-	$(RUN) pytest -n 2 --dist loadfile tests/conformance tests/e2e
+	$(RUN) pytest -n 2 --dist loadfile tests/conformance
+	$(RUN) pytest -n 2 --dist loadfile tests/e2e/web
+	$(RUN) pytest -n 2 --dist loadfile tests/e2e/terminal
 
 bench:  ## start-up, overhead, memory, streams and sessions beside the peers; writes docs/benchmarks.md
 	$(RUN) python bench/startup.py --install --only none
