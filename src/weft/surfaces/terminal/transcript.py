@@ -6,7 +6,7 @@ never waits for a long conversation.
 
 from bisect import bisect_right
 from time import perf_counter
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,6 +14,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
@@ -146,7 +147,7 @@ class Transcript(ScrollView, can_focus=True):
     def _show(self, first: int) -> None:
         # Set without a layout of the whole screen, which Textual would make: the scroll bar has its place in any case.
         # A layout also drops the repaint of what was typed in the same moment.
-        self.set_reactive(ScrollView.virtual_size, Size(self._width, self.total))
+        self.set_reactive(cast("Reactive[Size]", ScrollView.virtual_size), Size(self._width, self.total))
         self.vertical_scrollbar.window_virtual_size = self.total
         if self.following and self.max_scroll_y != self.scroll_target_y:
             self.scroll_end(animate=False, immediate=True, force=True, x_axis=False)
