@@ -43,6 +43,11 @@ class WeftError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def whole(self) -> str:
+        """The message and the hint, as sentences on one line."""
+        return str(self) if self.hint is None else f"{str(self).rstrip('.')}. {self.hint}"
+
 
 class UsageError(WeftError):
     """A flag, an argument or an environment that cannot work."""

@@ -316,7 +316,7 @@ class Session:
                 reason, error = over.reason, over.message
             except WeftError as failure:
                 logger.debug("a turn failed", exc_info=True)
-                reason, error = "error", f"{failure} {failure.hint or ''}".strip()
+                reason, error = "error", failure.whole
             except Exception as failure:
                 logger.exception("a turn failed")
                 reason, error = "error", f"Weft failed: {failure.__class__.__name__}: {failure}"

@@ -58,7 +58,7 @@ def _new(name: str, folder: str) -> int:
     try:
         made = write_plugin(name, Path(folder or name))
     except UsageError as error:
-        return _fail(f"{error}" + (f" {error.hint}" if error.hint else ""), 2)
+        return _fail(error.whole, 2)
     sys.stdout.write(
         f"{made} is a plug-in now.\n\n  cd {made}\n  pip install -e . pytest\n  pytest\n  weft plugin list\n"
     )

@@ -146,7 +146,7 @@ class Conversation:
         self._settled.set()
         if self.model.running:
             self.model.apply(e.TurnEnded(turn_id="", reason="cancelled"), monotonic())
-        self.model.note(f"{error} {error.hint or ''}".strip(), "error")
+        self.model.note(error.whole, "error")
 
 
 def _innermost(error: BaseException) -> str:

@@ -107,7 +107,7 @@ async def act(desk: Desk, page: Page, message: m.FromPage) -> None:
     try:
         await desk.handle(message)
     except WeftError as error:
-        text = f"{error} {error.hint or ''}".strip()
+        text = error.whole
         _say_no(page, message, text)
     except Exception as error:  # the boundary to a page: its message may fail, the others go on
         log.exception("a page's %s failed", type(message).__name__)
