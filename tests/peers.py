@@ -38,3 +38,8 @@ def peer_folder(name: str) -> Path:
 def peer_python(name: str) -> Path:
     """The Python of a peer that pip installed into its own environment."""
     return peer_folder(name) / "venv" / "bin" / "python"
+
+
+def peer_cache() -> Path:
+    """The cache itself, for what no package manager installs."""
+    return _peers().cache()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 IDLE: Final = 300.0
 START: Final = 180.0
 CONTEXT: Final = 8192
+_ours: "dict[int, Popen[bytes]]" = {}
+"""Children that this process started: one that ended must be asked for its end, or it seems to live."""
 HINT: Final = "pip install 'weft[local]' brings it."
 
 
@@ -86,6 +88,8 @@ def read_state(place: Path) -> Running | None:
     """The child that the file tells of, if it still lives."""
     try:
         state = msgspec.json.decode(place.read_bytes(), type=Running)
+        if (ours := _ours.get(state.pid)) is not None and ours.poll() is not None:
+            return None
         os.kill(state.pid, 0)
     except (OSError, msgspec.MsgspecError, UnicodeError, OverflowError):
         return None
@@ -168,7 +172,7 @@ def _spawn(model: Path, place: Path, log: Path, env: "Mapping[str, str]") -> "Po
 
     place.unlink(missing_ok=True)
     with open(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
-        return subprocess.Popen(
+        child = subprocess.Popen(
             (sys.executable, "-m", "weft.transports.llama_child", str(model), str(place)),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -176,6 +180,8 @@ def _spawn(model: Path, place: Path, log: Path, env: "Mapping[str, str]") -> "Po
             env={**env, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
             start_new_session=True,
         )
+    _ours[child.pid] = child
+    return child
 
 
 def _last_lines(log: Path) -> str:
