@@ -8,7 +8,7 @@ from uuid import uuid4
 import msgspec
 
 from weft.providers.small.repair import anchored, indented_as, indented_below, is_line, unfenced, unnumbered
-from weft.providers.small.sound import new_fault
+from weft.providers.small.sound import lost, mended, new_fault, orphan
 from weft.providers.small.turn import Files, Turn
 from weft.schema.content import Json, ToolUse
 
@@ -26,6 +26,9 @@ NEEDS: Final = {
     "search": "Grep",
 }
 """The tool that each action is made with: an action whose tool is not in play is not offered."""
+
+
+_ANEW: Final = re.compile(r"rewrit|overwrit|replac|empty|anew|from scratch|convert|translat|reformat|sort", re.I)
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -59,7 +62,7 @@ def to_call(action: Action, files: Files, turn: Turn) -> Meant:
     """
     if NEEDS.get(action.action) not in turn.tools:
         raise Refused(f'There is no action "{action.action}".')
-    meant = _meant(action, files)
+    meant = _meant(action, files, turn)
     _check_form(meant.use, files)
     return meant
 
@@ -78,12 +81,15 @@ def _check_form(use: ToolUse, files: Files) -> None:
         after = before.replace(str(given.get("old_string", "")), str(given.get("new_string", "")), times)
     else:
         return
+    name = orphan(path, before, after)
+    if name:
+        raise Refused(f"{path} still uses {name}. Change the word everywhere with replace_all.")
     broken = new_fault(path, before, after)
     if broken:
         raise Refused(f"That would break {path}: {broken}. Nothing was changed. Do it in another way.")
 
 
-def _meant(action: Action, files: Files) -> Meant:
+def _meant(action: Action, files: Files, turn: Turn) -> Meant:
     path = files.short(action.path)
     match action.action:
         case "edit":
@@ -93,7 +99,7 @@ def _meant(action: Action, files: Files) -> Meant:
         case "replace_all":
             return _replace_all(action, path, files)
         case "append" | "write":
-            return _write(action, path, files)
+            return _write(action, path, files, turn)
         case "delete":
             return _command(f"rm -- {shlex.quote(path)}", f"Delete {path}")
         case "move":
@@ -129,6 +135,9 @@ def _edit(action: Action, path: str, files: Files) -> Meant:
         raise Refused('"new" is the same as "old": that changes nothing. Write the changed line in "new".')
     if not new.strip():
         old, new = _whole_line(text, old), ""
+    elif path in files.whole and (better_form := mended(path, text, old, new)) is not None:
+        old, new, sentence = better_form
+        repairs.append(sentence)
     return Meant(_unique(path, text, old, new), tuple(repairs))
 
 
@@ -163,7 +172,7 @@ def _replace_all(action: Action, path: str, files: Files) -> Meant:
     return Meant(_use("Edit", file_path=path, old_string=action.old, new_string=action.new, replace_all=True))
 
 
-def _write(action: Action, path: str, files: Files) -> Meant:
+def _write(action: Action, path: str, files: Files, turn: Turn) -> Meant:
     repairs: list[str] = []
     given = _cleaned(action.text, repairs)
     if not path:
@@ -175,13 +184,26 @@ def _write(action: Action, path: str, files: Files) -> Meant:
             line = f"printf '%s\\n' {shlex.quote(given.rstrip(chr(10)))} >> {shlex.quote(path)}"
             return Meant(_command(line, f"Append to {path}").use, tuple(repairs))
         given = (text if text.endswith("\n") else text + "\n") + given
-    elif path in files.paths and path not in files.whole:
-        raise Refused(f"{path} exists and was not read whole. Use edit, insert or append.")
+    elif path in files.paths:
+        _check_loss(path, given, files, turn)
     if given and not given.endswith("\n"):
         given += "\n"
     if given == files.texts.get(path):
         raise Refused("The file has this text already. Do something else.")
     return Meant(_use("Write", file_path=path, content=given), tuple(repairs))
+
+
+def _check_loss(path: str, given: str, files: Files, turn: Turn) -> None:
+    """
+    Raises:
+        Refused: a file that exists would lose most of what it has, and the task does not speak of that.
+    """
+    if path not in files.whole:
+        raise Refused(f"{path} exists and was not read whole. Use edit, insert or append.")
+    before = files.texts.get(path, "")
+    count = sum(1 for line in before.split("\n") if line.strip())
+    if lost(before, given) * 2 > count and not _ANEW.search(turn.task):
+        raise Refused(f"{path} exists, and that would lose what it has. Use append, insert or edit.")
 
 
 def _cleaned(text: str, repairs: list[str]) -> str:

@@ -215,8 +215,35 @@ def test_an_edit_that_changes_nothing_is_refused():
         )
 
 
+def test_a_body_beside_its_def_takes_the_place_of_a_body_of_one_line():
+    beside = Action(action="edit", path="calc.py", old="def add(a, b):", new="def add(a, b): return a + b")
+    _, given, repairs = call(beside, files_of("calc.py", CALC))
+    assert given["new_string"] == "def add(a, b):\n    return a + b"
+    assert repairs == ("the new body took the place of the old one",)
+
+
+def test_a_comma_that_was_forgotten_is_put_back():
+    text = '{\n  "a": 1,\n  "b": 2\n}\n'
+    forgot = Action(action="edit", path="a.json", old='  "a": 1,', new='  "a": 3')
+    assert call(forgot, files_of("a.json", text))[1]["new_string"] == '  "a": 3,'
+
+
+def test_a_file_does_not_lose_what_it_has_unless_the_task_says_so():
+    action = Action(action="write", path="calc.py", text="def sub(a, b):\n    return b")
+    with pytest.raises(Refused, match="lose what it has"):
+        call(action, files_of("calc.py", CALC))
+    anew = read_turn(request(prompt("Rewrite calc.py")))
+    assert to_call(action, files_of("calc.py", CALC), anew).use.name == "Write"
+
+
+def test_a_name_that_is_still_used_is_not_renamed_in_one_place_alone():
+    text = "def get():\n    return 1\n\n\nprint(get())\n"
+    with pytest.raises(Refused, match="still uses get"):
+        call(Action(action="edit", path="a.py", old="def get():", new="def take():"), files_of("a.py", text))
+
+
 def test_a_change_that_would_break_the_file_is_refused():
-    broken = Action(action="edit", path="calc.py", old="def add(a, b):", new="def add(a, b): return a + b")
+    broken = Action(action="edit", path="calc.py", old="def add(a, b):", new="def add(a, b:")
     with pytest.raises(Refused, match="would break"):
         call(broken, files_of("calc.py", CALC))
 
