@@ -258,6 +258,19 @@ async def test_where_nobody_can_be_asked_a_plugin_gets_no_model(installed: Path,
     assert provider.requests == []
 
 
+async def test_settings_of_the_person_decide_about_models_and_those_of_a_project_do_not(
+    installed: Path, project: Path
+) -> None:
+    allowed = '{"plugins": {"librarian": {"models": true}}}'
+    async with session(project, ["Short."], settings=allowed) as (connection, _):
+        assert ended(await turn(connection, "@librarian /summary README.md")).text == "Short."
+    (project / ".claude").mkdir()
+    (project / ".claude" / "settings.json").write_text(allowed)
+    async with session(project, ["never"], trust=True) as (connection, provider):
+        assert ended(await turn(connection, "@librarian /summary README.md")).reason == "error"
+    assert provider.requests == []
+
+
 async def test_an_error_of_a_participant_ends_the_turn_with_its_sentence(installed: Path, project: Path) -> None:
     async with session(project, ["x"]) as (connection, _):
         end = ended(await turn(connection, "@librarian /summary nothing.md"))

@@ -1,6 +1,6 @@
 """Plug-ins at work in one session. Imported only where there is one."""
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,7 +27,7 @@ from weft.providers.port import Provider
 from weft.schema.content import Content, Json, Text, ToolUse, text_of
 from weft.schema.content import ToolResult as ResultBlock
 from weft.schema.display import Display
-from weft.schema.events import CommandInfo, ModelInfo, ToolCalled, ToolEnded
+from weft.schema.events import ModelInfo, ToolCalled, ToolEnded
 from weft.schema.messages import Reply
 from weft.settings.layers import as_object
 
@@ -190,7 +190,7 @@ class JoinedPlugins:
             own = as_object(ground.settings.values.get("plugins"))
 
             async def allowed(plugin: str, justification: str) -> bool:
-                wish = as_object(own.get(plugin)).get("models")
+                wish = self._said_by_the_person(plugin, "models")
                 return wish if isinstance(wish, bool) else await consent.models(plugin, justification)
 
             self._services = Services(
@@ -207,6 +207,14 @@ class JoinedPlugins:
                 access=Access(consent=allowed, open=self._provider, account=self._account, before=self._budget),
             )
         return self._services
+
+    def _said_by_the_person(self, plugin: str, key: str) -> object:
+        """A setting of a plug-in that no project may decide."""
+        found: object = None
+        for layer in self._ground.settings.layers:
+            if layer.scope not in ("project", "local"):
+                found = as_object(as_object(layer.data.get("plugins")).get(plugin)).get(key, found)
+        return found
 
     def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if self._session is None:
@@ -324,10 +332,6 @@ class JoinedPlugins:
             ModelInfo(f"{vendor}/{offer.id}", offer.name or offer.id, offer.detail, offer.max_input_tokens)
             for vendor, offer in self.providing.known_models
         )
-
-    def participant_commands(self) -> Iterable[CommandInfo]:
-        for manifest, entry in self.participants.every():
-            yield CommandInfo(f"@{entry.name}", entry.description, entry.sample_request, f"plugin ({manifest.name})")
 
     def _commands(self) -> tuple[Builtin, ...]:
         tools = "switch plug-ins' tools on and off"
