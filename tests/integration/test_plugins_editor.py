@@ -174,6 +174,20 @@ def test_a_runner_is_chosen_by_what_the_project_has(tmp_path: Path) -> None:
     assert choose(tmp_path, "") == "go" and choose(tmp_path, "pytest") == "pytest"
 
 
+async def test_two_sessions_on_one_tree_share_the_index(project: Path, tmp_path: Path) -> None:
+    host = FakeHost(tmp_path)
+    indexes = [Index(project, tmp_path / "index.db") for _ in range(2)]
+    with anyio.fail_after(40):
+        async with anyio.create_task_group() as group:
+            for place, index in enumerate(indexes):
+                index.start(host)
+                group.start_soon(host.spawned[place])
+                await index.wait()
+                assert (index.ready, index.files) == (True, 3)
+            group.cancel_scope.cancel()
+    assert all(index.over for index in indexes)
+
+
 async def test_the_index_is_built_beside_the_session_and_follows_changes(project: Path, tmp_path: Path) -> None:
     from weft.extend.editor_tools.index.search import search
 

@@ -10,14 +10,14 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from weft.extend.editor_tools.index.chunks import cut
-from weft.extend.editor_tools.index.store import Store
+from weft.extend.editor_tools.index.store import Store, open_readable
 from weft.tools.ripgrep import find_ripgrep
 from weft.transports.listing import list_files
 
@@ -125,6 +125,47 @@ def main(argv: list[str]) -> int:
     stop = threading.Event()
     if stay:
         threading.Thread(target=_until_closed, args=(stop,), daemon=True).start()
+    with _alone(file, stop) as first:
+        return _work(root, file, stop, stay=stay) if first else 0
+
+
+@contextlib.contextmanager
+def _alone(file: Path, stop: threading.Event) -> Generator[bool]:
+    """One process writes an index. Others wait until it goes; what it has written is there for their sessions too.
+    False when our session ended first."""
+    import fcntl
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    told = False
+    with open(file.with_suffix(".lock"), "w") as lock:
+        while not stop.is_set():
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                told = told or _tell_of(file)
+                stop.wait(1.0)
+                continue
+            yield True
+            return
+    yield False
+
+
+def _tell_of(file: Path) -> bool:
+    """Says that the index is ready when another process has built it."""
+    db = open_readable(file)
+    if db is None:
+        return False
+    try:
+        ready = db.execute("SELECT value FROM meta WHERE key = 'ready'").fetchone() is not None
+        (count,) = db.execute("SELECT count(*) FROM files").fetchone()
+    finally:
+        db.close()
+    if ready:
+        say(ready=True, files=count)
+    return ready
+
+
+def _work(root: Path, file: Path, stop: threading.Event, *, stay: bool) -> int:
     store = Store(file)
     if store.stale:
         store.close()

@@ -10,7 +10,7 @@ from weft.extend.editor_tools.index.store import COMMON
 from weft.extend.editor_tools.index.words import question
 
 CANDIDATES: Final = 120
-SCORED: Final = 10_000
+SCORED: Final = 6_000
 """Pieces that one search may score."""
 WEIGHTS: Final = (3.0, 4.0, 1.0)
 """What a word counts in the path, among the names that are defined, and in the body."""

@@ -41,6 +41,8 @@ class Index:
         self.file = file
         self.done = self.total = self.files = self.updates = 0
         self.ready = False
+        self.over = False
+        """Its process has ended: nothing follows the disk any more."""
         self.failed = ""
         self._started = False
         self._news = anyio.Event()
@@ -73,6 +75,8 @@ class Index:
                 await child.kill()
             if not self.ready:
                 self.failed = "the indexer ended before it was done"
+            self.over = True
+            self.close()
             self._tell()
 
     def _heard(self, line: bytes) -> None:
@@ -140,6 +144,8 @@ def index_of(call: Call) -> Index:
     name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
     file = call.host.storage / "index" / f"{name}.db"
     key = (str(file), call.context.session.session_id)
+    for old in [known for known, index in _indexes.items() if index.over]:
+        del _indexes[old]
     if key not in _indexes:
         _indexes[key] = Index(root, file)
     index = _indexes[key]
