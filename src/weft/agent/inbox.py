@@ -18,6 +18,8 @@ class Inbox:
         self._waiting: list[Prompt] = []
         self._news = anyio.Event()
         self._closed = False
+        self._told = False
+        """Whether the last that was told of are prompts that wait."""
 
     @property
     def waiting(self) -> tuple[Prompt, ...]:
@@ -60,7 +62,7 @@ class Inbox:
             self._news = anyio.Event()
             await self._news.wait()
         prompt = self._waiting.pop(0)
-        if self._waiting:
+        if self._waiting or self._told:
             self._tell()
         return prompt
 
@@ -72,6 +74,7 @@ class Inbox:
         return taken
 
     def _tell(self) -> None:
+        self._told = bool(self._waiting)
         self._changed(tuple(QueuedPrompt(prompt.id, text_of(prompt.content)) for prompt in self._waiting))
 
 

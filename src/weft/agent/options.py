@@ -54,6 +54,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The caller vouches for the folder: its hooks, servers and allow rules take effect."""
     max_turns: int | None = None
     max_budget: float | None = None
+    task_budget: int | None = None
+    """Tokens that the model is told to plan its work with."""
 
     # what it is told
     system_prompt: str | None = None

@@ -44,6 +44,7 @@ class Requests:
         metadata: Json | None = None,
         model: str | None = None,
         effort: str | None = None,
+        task_budget: int | None = None,
     ) -> None:
         self._state = state
         self._box = box
@@ -55,6 +56,7 @@ class Requests:
         self._metadata = metadata
         self._fixed_model = model
         self._effort = effort
+        self._task_budget = task_budget
 
     @property
     def model(self) -> str:
@@ -78,6 +80,7 @@ class Requests:
             thinking=self._thinking(),
             betas=self._betas,
             metadata=self._metadata,
+            task_budget=self._task_budget,
         )
 
     def _thinking(self) -> ThinkingConfig:

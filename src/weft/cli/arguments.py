@@ -180,7 +180,7 @@ def _add_hidden(parser: Parser) -> None:
     add("--print-sdk", action="store_true")
     add("--experimental-acp", "--acp", action="store_true", dest="acp")
     add("--port", type=int)
-    add("--task-budget", type=int)
+    add("--task-budget", type=_positive)
     add("--thinking-display")
     add("--resume-session-at")
     add("--resume-drops-turn")
@@ -226,6 +226,7 @@ class Arguments(argparse.Namespace):
     betas: list[str]
     max_turns: int | None
     max_budget_usd: float | None
+    task_budget: int | None
     permission_mode: str | None
     allowedTools: list[str]
     disallowedTools: list[str]

@@ -42,6 +42,7 @@ def to_options(arguments: Arguments, *, asks: frozenset[AskKind] = frozenset()) 
         trust=arguments.trust,
         max_turns=arguments.max_turns,
         max_budget=arguments.max_budget_usd,
+        task_budget=arguments.task_budget,
         system_prompt=_text(arguments.system_prompt, arguments.system_prompt_file, "--system-prompt-file"),
         append_system_prompt=_text(
             arguments.append_system_prompt, arguments.append_system_prompt_file, "--append-system-prompt-file"

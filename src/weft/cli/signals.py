@@ -26,6 +26,10 @@ async def run_interruptible(work: Callable[[], Awaitable[int]], interrupt: Calla
 
     async with anyio.create_task_group() as group:
         group.start_soon(listen)
-        code = await work()
+        try:
+            code = await work()
+        except SystemExit as left:
+            # A reader that went away ends the work. Inside of a group this would come out as a group.
+            code = left.code if isinstance(left.code, int) else 1
         group.cancel_scope.cancel()
     return code

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from weft.cli.arguments import Arguments, parse
+from weft.cli.table import SUBCOMMANDS
 from weft.errors import UsageError
 
 
@@ -18,6 +19,7 @@ def start(argv: list[str]) -> int:
         return 0
     set_up_logging(arguments)
     check(arguments)
+    check_spelling(argv)
     if not arguments.print:
         collecting()
     if arguments.acp:
@@ -52,6 +54,25 @@ def check(arguments: Arguments) -> None:
         os.getcwd()
     except FileNotFoundError:
         raise UsageError("The current folder no longer exists.", hint="Change to one that does.") from None
+
+
+def check_spelling(argv: list[str]) -> None:
+    """A single word in front that is nearly a subcommand was probably meant as one.
+
+    Raises:
+        UsageError: it asks back; with -p the word is a prompt in any case.
+    """
+    word = argv[0] if argv else ""
+    if not (word.isascii() and word.isalpha() and word.islower()) or "-p" in argv or "--print" in argv:
+        return
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, SUBCOMMANDS, n=1, cutoff=0.82)
+    if near:
+        raise UsageError(
+            f"There is no command {word!r}. Did you mean weft {near[0]}?",
+            hint=f'As a prompt: weft -p "{" ".join(argv)}"',
+        )
 
 
 def set_up_logging(arguments: Arguments) -> None:

@@ -118,6 +118,8 @@ def _output(request: Request) -> Json:
     output: Json = {}
     if request.thinking.effort is not None:
         output["effort"] = request.thinking.effort
+    if request.task_budget is not None:
+        output["task_budget"] = {"type": "tokens", "total": request.task_budget}
     if request.output_schema is not None:
         output["format"] = {"type": "json_schema", "schema": request.output_schema}
     return output

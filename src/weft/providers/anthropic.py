@@ -25,6 +25,7 @@ BASE_URL: Final = "https://api.anthropic.com"
 _BUDGET: Final = 31_999
 _LONG_SUFFIX: Final = "[1m]"
 _INTERLEAVED: Final = "interleaved-thinking-2025-05-14"
+_TASK_BUDGETS = "task-budgets-2026-03-13"
 _OURS: Final = ("user-agent", "host", "content-length", "transfer-encoding", "connection")
 _DIALECT: Final = Dialect(
     decoder=lambda request_id: MessagesDecoder(request_id=request_id),
@@ -90,6 +91,8 @@ class AnthropicProvider:
             betas.append(LONG_CONTEXT)
         if fitted.thinking.kind == "enabled" and fitted.tools and facts.thinking == "budget":
             betas.append(_INTERLEAVED)
+        if request.task_budget is not None:
+            betas.append(_TASK_BUDGETS)
         unique = ",".join(dict.fromkeys(beta for beta in betas if beta))
         return fitted, {**self._headers, **({"anthropic-beta": unique} if unique else {})}
 

@@ -118,3 +118,5 @@ class Request(msgspec.Struct, frozen=True):
     output_schema: Json | None = None
     betas: tuple[str, ...] = ()
     metadata: Json | None = None
+    task_budget: int | None = None
+    """Tokens that the model shall plan its whole work with, where the provider knows of it."""

@@ -175,6 +175,7 @@ class Threads:
             max_output=ground.options.max_output,
             model=known,
             effort=effort,
+            task_budget=ground.options.task_budget,
         )
 
     def _assembler_for(self, agent: AgentDefinition) -> Assembler:

@@ -1,0 +1,56 @@
+"""A command that the sandbox stopped: the model is told why, and may ask for it outside, which a person decides."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.integration.driving import session
+from weft.permissions.sandbox import available
+from weft.schema.commands import PermissionAnswered, Prompt
+from weft.schema.content import text_of
+from weft.schema.events import PermissionAsked, ToolEnded, TurnEnded
+from weft.testing.scripted import call
+
+SETTINGS = json.dumps({"sandbox": {"enabled": True}, "permissions": {"allow": ["Bash(./build.sh)"]}})
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A folder that is neither in the workspace nor among the temporary ones."""
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".outside-") as folder:
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("behavior", ["allow", "deny"])
+async def test_it_is_asked_again_without_the_sandbox_and_the_person_decides(
+    behavior: Literal["allow", "deny"], tmp_path: Path, outside: Path
+):
+    assert available()[0] != "none", "this machine has no sandbox to test"
+    build, target = tmp_path / "build.sh", outside / "made"
+    build.write_text(f"#!/bin/sh\ntouch {target}\n")
+    build.chmod(0o755)
+    script = [
+        call("Bash", id="in", command="./build.sh"),
+        call("Bash", id="out", command="./build.sh", dangerouslyDisableSandbox=True),
+        "Done.",
+    ]
+    asked: list[str] = []
+    ends: dict[str, str] = {}
+    asks = frozenset({"permission"})
+    async with session(tmp_path, script, settings=SETTINGS, asks=asks) as (connection, _):
+        await connection.send(Prompt("go"))
+        async for event in connection.events():
+            if isinstance(event, PermissionAsked):
+                asked.append(event.reason)
+                await connection.send(PermissionAnswered(event.request_id, behavior))
+            if isinstance(event, ToolEnded):
+                ends[event.tool_use_id] = text_of(event.result.content)
+            if isinstance(event, TurnEnded):
+                break
+    assert asked == ["it would run outside of the sandbox"]
+    assert "dangerouslyDisableSandbox" in ends["in"]
+    assert target.exists() is (behavior == "allow")
