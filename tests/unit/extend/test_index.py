@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from weft.errors import ToolError
 from weft.extend.editor_tools.index import grammars, indexer
 from weft.extend.editor_tools.index.chunks import cut
-from weft.extend.editor_tools.index.search import definitions, find_symbols, search
+from weft.extend.editor_tools.index.search import Hit, definitions, find_symbols, search
 from weft.extend.editor_tools.index.store import Store, open_readable
+from weft.extend.editor_tools.index.vectors import by_meaning, embedder
 from weft.extend.editor_tools.index.words import apart, question
 
 SOURCES = {
@@ -146,6 +148,22 @@ def test_symbols_are_found_by_name_part_and_letters(tree: tuple[Path, Store, Pat
     assert find_symbols(db, "100%") == [] == find_symbols(db, " ")
     assert [hit.path for hit in definitions(db, "send")] == ["mail.py"] and definitions(db, "SEND") == []
     db.close()
+
+
+def by_length(texts: list[str]) -> list[list[float]]:
+    """An embedding of one idea: how much a text is about cats."""
+    return [[float("cat" in text or "kitten" in text), 1.0] for text in texts]
+
+
+async def test_with_an_embedding_model_meaning_counts_too() -> None:
+    hits = [Hit("dog.py", 1, 2, 10.0), Hit("kitten.py", 1, 2, 9.0)]
+    embed = embedder({"embeddings": f"{__name__}:by_length"})
+    assert embed is not None and embedder({}) is None
+    found = await by_meaning(embed, "a cat", hits, ["def dog", "def kitten"])
+    assert [hit.path for hit in found] == ["kitten.py", "dog.py"]
+    assert await by_meaning(embed, "a cat", [], []) == []
+    with pytest.raises(ToolError, match="cannot be used"):
+        embedder({"embeddings": "nowhere_at_all:f"})
 
 
 def test_a_file_of_another_format_is_made_anew(tmp_path: Path) -> None:

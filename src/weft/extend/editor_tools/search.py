@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weft.extend.api import Call, Json, Link, TextPart, ToolError, ToolResult
 from weft.extend.editor_tools.index.search import SymbolHit, definitions, find_symbols, search
 from weft.extend.editor_tools.index.service import index_of
+from weft.extend.editor_tools.index.vectors import by_meaning, embedder
 from weft.schema.display import LinksView
 from weft.tools.port import Result, SubagentRequest
 from weft.tools.ripgrep import BASE, Shown, find_ripgrep, run_lines
@@ -37,10 +38,15 @@ class SearchCodebase:
         under = _below(root, call, input.get("path"))
         hits = await index.ask(lambda db: search(db, str(input["query"]), limit=count * 3, under=under))
         shown = Shown(call.context, root)
+        hits = [hit for hit in hits if shown(hit.path)]
+        embed = embedder(call.host.settings)
+        if embed is not None:
+            texts = [await _lines(call, root / hit.path, hit.start, hit.end) for hit in hits]
+            hits = await by_meaning(embed, str(input["query"]), hits, texts)
         parts: list[TextPart | Link] = [TextPart(index.note)] if index.note else []
         room = call.token_budget
         files: list[str] = []
-        for hit in (hit for hit in hits if shown(hit.path)):
+        for hit in hits:
             if len(files) == count:
                 break
             text = await _lines(call, root / hit.path, hit.start, min(hit.end, hit.start + SHOWN_LINES - 1))
