@@ -11,6 +11,7 @@ from weft.providers.anthropic import AnthropicProvider
 from weft.providers.openai import OpenAIProvider
 from weft.providers.port import Provider
 from weft.providers.retry import RetryingProvider, RetryPolicy
+from weft.providers.small.provider import SmallProvider
 from weft.schema.content import AnyBlock, Text, Thinking, ToolUse
 from weft.schema.messages import Message, Request, Usage
 from weft.schema.stream import (
@@ -109,7 +110,14 @@ async def faulty_without_faults(steps: Sequence[Step]) -> AsyncIterator[Provider
         yield FaultyProvider(inner, seed=1, rate=0.0)
 
 
-ALL = pytest.mark.parametrize("open_provider", [anthropic, openai, scripted, retrying, faulty_without_faults])
+@asynccontextmanager
+async def small(steps: Sequence[Step]) -> AsyncIterator[Provider]:
+    """The small-model profile around a model that is asked without tools: it passes everything on."""
+    async with scripted(steps) as inner:
+        yield SmallProvider(inner)
+
+
+ALL = pytest.mark.parametrize("open_provider", [anthropic, openai, scripted, retrying, faulty_without_faults, small])
 
 
 async def collect(provider: Provider, request: Request = REQUEST) -> list[StreamEvent]:

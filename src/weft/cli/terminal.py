@@ -146,9 +146,20 @@ async def look_around() -> "list[Found]":
     for server in servers:
         for model in server.models:
             found.append(Found(state="ok", text=f"{model.id}", advice=f"{server.name} at {server.url}", model=model.id))
+    for one in local_files():
+        found.append(Found(state="ok", text=one, advice="a file that runs here", model=f"gguf:{one}"))
     if not servers:
         found.append(Found(state="missing", text="no local model server answers", advice="Ollama, LM Studio, …"))
     return found
+
+
+def local_files() -> list[str]:
+    """Models that run without a server, where llama.cpp is installed."""
+    from weft.paths import weft_home
+    from weft.providers.gguf.store import Store
+    from weft.transports.llama_child import has_llama
+
+    return list(Store(weft_home(), os.environ).all()) if has_llama() else []
 
 
 async def run_plain(arguments: Arguments) -> int:

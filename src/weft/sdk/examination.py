@@ -5,9 +5,12 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from weft.providers.discover import LocalServer
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENROUTER_API_KEY")
 MARKS = {"ok": "ok  ", "missing": "-   ", "problem": "!   "}
@@ -72,16 +75,39 @@ async def _local_models() -> list[Finding]:
     from weft.providers.discover import discover
 
     servers = await discover(os.environ)
-    if not servers:
-        return [Finding(topic="Models", state="missing", text="no local model server answers")]
-    return [
-        Finding(
-            topic="Models",
-            state="ok",
-            text=f"{server.name} at {server.url}: {', '.join(model.id for model in server.models[:5]) or 'no models'}",
-        )
+    found = [
+        Finding(topic="Models", state="ok", text=f"{server.name} at {server.url}: {_models_of(server)}")
         for server in servers
     ]
+    return [*(found or [Finding(topic="Models", state="missing", text="no local model server answers")]), *_gguf()]
+
+
+def _models_of(server: "LocalServer") -> str:
+    from weft.providers.small.choose import SMALL, parameters_in
+
+    names: list[str] = []
+    for model in server.models[:5]:
+        size = model.parameters or parameters_in(model.id)
+        facts = [f"{model.context_window} tokens"] if model.context_window else []
+        facts += ["small: one action at a time"] if 0 < size <= SMALL else []
+        names.append(f"{model.id} ({', '.join(facts)})" if facts else model.id)
+    return ", ".join(names) or "no models"
+
+
+def _gguf() -> Iterator[Finding]:
+    """Models that run without a server."""
+    from weft.paths import weft_home
+    from weft.providers.gguf.store import Store
+    from weft.transports.llama_child import HINT, has_llama
+
+    files = Store(weft_home(), os.environ).all()
+    if files:
+        yield Finding(topic="Models", state="ok", text=f"files that run here: {', '.join(list(files)[:5])}")
+    if not has_llama():
+        yield Finding(topic="Models", state="missing", text="llama.cpp is not installed", advice=HINT)
+    elif not files:
+        advice = "weft model add qwen2.5-coder-1.5b brings one that works without a key."
+        yield Finding(topic="Models", state="missing", text="llama.cpp is here, and no model for it", advice=advice)
 
 
 async def _choice() -> list[Finding]:
