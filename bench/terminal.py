@@ -82,6 +82,13 @@ def read_until(fd: int, wanted: bytes, limit: float) -> bytes:
     return data
 
 
+def must_show(fd: int, wanted: bytes) -> None:
+    """Waits for it; a screen that never shows it has nothing to measure."""
+    data = read_until(fd, wanted, 20)
+    if wanted not in data:
+        sys.exit(f"{wanted!r} never came: {data[-400:]!r}")
+
+
 def paint(runs: int = 5) -> None:
     found: list[float] = []
     for _ in range(runs + 1):
@@ -164,9 +171,9 @@ def keys(count: int = 300) -> None:
         os.chdir(folder)
         try:
             with child([sys.executable, "-m", "weft"], env, (40, 120)) as (pid_, fd):
-                read_until(fd, b"ask first", 20)
+                must_show(fd, b"ask first")
                 os.write(fd, b"go\r")
-                read_until(fd, b"Paragraph 40 ", 20)
+                must_show(fd, b"Paragraph 40 ")
                 found = [_press(fd, pid_, number) for number in range(count)]
         finally:
             os.kill(pid, signal.SIGKILL)
@@ -205,7 +212,7 @@ def idle(seconds: float = 10.0) -> None:
         env = environment(folder, ANTHROPIC_API_KEY="sk-fake")
         os.chdir(folder)
         with child([sys.executable, "-m", "weft"], env) as (pid, fd):
-            read_until(fd, b"ask first", 20)
+            must_show(fd, b"ask first")
             read_until(fd, b"\0", 2)
             before = _cpu(pid)
             read_until(fd, b"\0", seconds)

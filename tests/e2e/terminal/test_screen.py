@@ -1,5 +1,6 @@
 """What a person does, key by key, and what they see."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from textual import events
 
 from tests.e2e.terminal.stage import on_stage
 from weft.errors import UsageError
+from weft.permissions.trust import is_trusted
 from weft.schema import commands as c
 from weft.schema import events as e
 from weft.schema.content import Text, ToolUse
@@ -301,6 +303,18 @@ async def test_without_a_model_the_set_up_says_what_was_found(tmp_path: Path) ->
         await stage.until(lambda: stage.app.conversation.live)
         await stage.type("hi\n")
         await stage.shows("local")
+
+
+async def test_a_folder_that_would_run_something_is_asked_about(tmp_path: Path) -> None:
+    hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
+    async with on_stage(folder=tmp_path) as stage:
+        await stage.picker()
+        await stage.shows("Trust this folder", ".claude/settings.json: hooks")
+        await stage.pilot.press("down", "enter")
+        await stage.until(lambda: len(stage.opened) == 2)
+        assert is_trusted(tmp_path, stage.app.parts.env)
 
 
 async def test_a_lost_agent_is_said_and_started_again(tmp_path: Path) -> None:

@@ -133,6 +133,17 @@ def test_questions_and_plans_are_answered_in_the_terminal(window: Terminal) -> N
     window.shows("Thank you for your answer.")
 
 
+def test_a_message_is_written_in_the_persons_editor(window: Terminal) -> None:
+    window.start(EDITOR="sed -i s/cat/dog/")
+    window.shows("ask first")
+    window.type("the cat sat")
+    window.shows("> the cat sat")
+    window.press("C-g")
+    window.shows("> the dog sat")
+    window.press("Enter")
+    window.shows("You said: the dog sat")
+
+
 def test_without_colour_only_weight_is_left(window: Terminal) -> None:
     window.start("hello there", NO_COLOR="1")
     window.shows("You said: hello there", "ask first")
