@@ -7,6 +7,7 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
+import anyio
 from anyio.abc import TaskGroup
 
 from weft.errors import TransportError
@@ -18,6 +19,8 @@ from weft.transports.process import Child, spawn
 
 LIMIT = 2**20
 """Bytes of output that are kept when the agent sets no limit."""
+LAST_WORDS = 2.0
+"""Seconds that the output of a command may take to be read after its end."""
 
 
 class HostTerminal:
@@ -30,6 +33,8 @@ class HostTerminal:
         self._limit = limit
         self._kept = bytearray()
         self.truncated = False
+        self.heard = anyio.Event()
+        """All that it said was read."""
 
     def add(self, data: bytes) -> None:
         self._kept += data
@@ -104,6 +109,7 @@ class HostTerminals:
             while data := await terminal.child.stdout.receive():
                 terminal.add(data)
                 await self._on_output(terminal, data.decode("utf-8", "replace"))
+        terminal.heard.set()
         code = await terminal.child.wait()
         state = "stopped" if code < 0 else "completed" if code == 0 else "failed"
         await self._on_change(TaskInfo(terminal.id, "shell", terminal.command, state))
@@ -128,7 +134,12 @@ class HostTerminals:
         return TerminalOutput(output=terminal.text, truncated=terminal.truncated, exit_status=terminal.status)
 
     async def wait(self, id_: str) -> ExitStatus:
-        return to_status(await self.get(id_).child.wait())
+        """Who asks for the output after this gets all of it."""
+        terminal = self.get(id_)
+        code = await terminal.child.wait()
+        with anyio.move_on_after(LAST_WORDS):
+            await terminal.heard.wait()
+        return to_status(code)
 
     async def kill(self, id_: str) -> None:
         await self.get(id_).child.kill()
