@@ -58,9 +58,11 @@ def startup_table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def stream_lines(found: Any) -> list[str]:
-    rows: list[dict[str, Any]] = found if isinstance(found, list) else found.get("rows", [])
-    if not rows:
-        return ["```json", json.dumps(found, indent=1), "```"]
+    """One row for each size of each kind; what whole processes cost comes after, where it was measured."""
+    rows: list[dict[str, Any]] = []
+    for kind, measured in found.items():
+        for row in measured if isinstance(measured, list) else [measured]:
+            rows.append({"what": kind, **row} if isinstance(row, dict) else {"what": kind, "value": row})
     keys = list(dict.fromkeys(key for row in rows for key in row))
     lines = ["| " + " | ".join(keys) + " |", "|" + "---|" * len(keys)]
     for row in rows:

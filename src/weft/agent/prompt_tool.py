@@ -50,7 +50,7 @@ class PromptTool:
         said = text_of(result.content)
         try:
             found = decode_object(said)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return _denied(event, f"{self._name} did not answer as it should: {said[:200]}")
         if result.is_error or found.get("behavior") != "allow":
             return _denied(event, str(found.get("message") or "The permission tool refused this call."))

@@ -88,7 +88,7 @@ def _own_settings() -> dict[str, object]:
 
     try:
         found = cast(object, msgspec.json.decode((weft_home() / "settings.json").read_bytes()))
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
     return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 

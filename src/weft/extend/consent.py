@@ -35,7 +35,7 @@ class Consent:
             return self._session[plugin]
         try:
             data = msgspec.json.decode(self._path.read_bytes(), type=dict[str, object])
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
             return None
         word = as_object(data.get("models")).get(plugin)
         return word if isinstance(word, bool) else None

@@ -47,7 +47,7 @@ def look(home: Path, folders: Sequence[str] | None = None) -> tuple[Seen, ...]:
     kept = home / "cache" / f"plugins-{crc32(os.pathsep.join(places).encode()):08x}.json"
     try:
         scan = msgspec.json.decode(kept.read_bytes(), type=Scan)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         scan = None
     if scan is not None and scan.format == FORMAT and scan.folders == now and all(map(_fresh, scan.plugins)):
         return scan.plugins

@@ -313,7 +313,12 @@ class MessagesDecoder:
     def _read_rest(self, found: _Start | _BlockStart | _Delta | _End | _Error, out: list[StreamEvent]) -> None:
         match found:
             case _BlockStart(index=index, content_block=raw):
-                self._emit(BlockStart(index, decode_block(raw)), out)
+                try:
+                    block = decode_block(raw)
+                except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+                    self._read_strange(bytes(raw), error, out)
+                    return
+                self._emit(BlockStart(index, block), out)
             case _Start(message=message):
                 self._begun = True
                 usage = message.usage.usage() if message.usage is not None else Usage()

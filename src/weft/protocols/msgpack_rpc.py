@@ -130,4 +130,4 @@ def _read(data: bytes) -> tuple[RpcEvent | None, bytes]:
 def _sentence(error: object) -> str:
     """Neovim's errors are `[type, text]`."""
     parts = cast("list[object]", error) if isinstance(error, list) else [error]
-    return str(parts[-1])
+    return str(parts[-1]) if parts else "the request failed"

@@ -62,7 +62,7 @@ def decode_line(line: str | bytes) -> Line:
         raw = decode_object(line)
     except msgspec.ValidationError:
         return Other("", {})
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise RemoteProtocolError(f"A line of the input is not JSON: {error}") from None
     kind = raw.get("type")
     match kind:
@@ -86,7 +86,7 @@ def _user(raw: Json) -> UserLine | Other:
         raise RemoteProtocolError(f"A user line has the role {message.get('role')!r}.")
     try:
         content = content_from(message.get("content", ""))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise RemoteProtocolError(f"The content of a user line is neither text nor a list of blocks: {error}") from None
     origin = raw.get("origin")
     return UserLine(

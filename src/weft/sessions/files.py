@@ -93,7 +93,7 @@ def _last_boundary(data: bytes) -> int:
         stop = data.find(b"\n", found)
         try:
             record = codec.decode_line(data[start : stop if stop >= 0 else len(data)])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             record = Unknown(b"")
         # The words may also stand deep inside somebody's tool result; then the search goes on before it.
         if isinstance(record, SystemRecord) and record.subtype == "compact_boundary" and not record.origin.is_sidechain:

@@ -139,7 +139,7 @@ def _last_prompt(tail: bytes) -> str:
 def _prompt_of(line: bytes) -> str:
     try:
         record = codec.decode_line(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return ""
     return prompt_text(record) if isinstance(record, UserRecord) and is_prompt(record) else ""
 
@@ -186,7 +186,7 @@ def _last_of(pattern: re.Pattern[bytes], data: bytes) -> str:
 def _string(data: bytes) -> str:
     try:
         return msgspec.json.decode(data, type=str)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return ""
 
 

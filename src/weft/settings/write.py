@@ -24,7 +24,7 @@ def edit_file(path: Path, change: Callable[[Json], None]) -> None:
         data = msgspec.json.decode(text, type=dict[str, object]) if text.strip() else {}
     except FileNotFoundError:
         data = {}
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise SettingsError(f"{path} cannot be changed: {error}", hint="mend the file by hand first") from error
     change(data)
     try:

@@ -119,7 +119,7 @@ class RpcPeer:
     def _cancel_inbound(self, params: msgspec.Raw) -> None:
         try:
             wanted = msgspec.json.decode(params, type=dict[str, object]).get("requestId")
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return
         if wanted is not None and not isinstance(wanted, int | str):
             return

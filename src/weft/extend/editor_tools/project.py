@@ -140,7 +140,7 @@ class TestFailure:
     def _last(self, runner: str, call: Call) -> TestRun:
         try:
             kept = msgspec.json.decode(_kept(call).read_bytes(), type=TestRun)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
             kept = None
         found = last_run(runner, call.host.folders[0]) or (kept if kept is not None and kept.runner == runner else None)
         if found is None:
@@ -164,7 +164,7 @@ class Memory:
         path = call.host.storage / f"memory-{name}.json"
         try:
             facts = msgspec.json.decode(path.read_bytes(), type=list[str])
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
             facts = []
         action, fact = input.get("action", "read"), str(input.get("fact") or "").strip()
         if action == "read":

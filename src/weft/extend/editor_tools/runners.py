@@ -55,7 +55,7 @@ def last_run(runner: str, root: Path) -> TestRun | None:
         return None
     try:
         data = msgspec.json.decode((root / ".pytest_cache" / "v" / "cache" / "lastfailed").read_bytes(), type=Json)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     return TestRun("pytest", tuple(Failure(name) for name in data), "names only, from the last run")
 
@@ -145,7 +145,7 @@ def _jest(output: str) -> TestRun:
     line = output[start:].split("\n", 1)[0] if start >= 0 else ""
     try:
         report = msgspec.json.decode(line.encode(), type=_Jest)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return TestRun("jest")
     failures: list[Failure] = []
     for suite in report.test_results:
@@ -166,7 +166,7 @@ def _go(output: str) -> TestRun:
     for line in output.splitlines():
         try:
             event = msgspec.json.decode(line, type=dict[str, object])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             continue
         name = f"{event.get('Package', '')} {event.get('Test', '')}".strip()
         if event.get("Action") == "output":

@@ -46,7 +46,7 @@ def decode_lock(name: str, data: bytes) -> Lock | None:
         return None
     try:
         value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     if not isinstance(value, dict):
         return None

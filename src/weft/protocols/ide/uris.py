@@ -18,7 +18,10 @@ def to_path(uri: str) -> str | None:
     if not colon or scheme not in _SCHEMES:
         return None
     if scheme == "file" and rest.startswith("//"):
-        parts = urlsplit(uri)
+        try:
+            parts = urlsplit(uri)
+        except ValueError:
+            return None
         if parts.netloc not in ("", "localhost"):
             return None
         return unquote(parts.path) or None

@@ -31,7 +31,7 @@ class DraftStream:
                 return None
             try:
                 frame = msgspec.json.decode(message, type=dict[str, Any])
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
                 return message
             for_agent, for_client = self._draft.from_client(frame)
             for answer in for_client:

@@ -103,7 +103,7 @@ def _decode(lines: Iterable[bytes]) -> Iterable[Typed]:
     for line in lines:
         try:
             yield msgspec.json.decode(line, type=Typed)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             continue
 
 

@@ -82,7 +82,7 @@ class Index:
     def _heard(self, line: bytes) -> None:
         try:
             told = msgspec.json.decode(line, type=_Told)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return
         self.done, self.total = (told.done, told.total) if told.total else (self.done, self.total)
         self.updates += bool(told.updated)
