@@ -269,3 +269,14 @@ def from_call(use: ToolUse) -> Json:
             return {"action": "search", "text": given.get("pattern", "")}
         case _:
             return {"action": "run", "command": given.get("command", use.name)}
+
+
+def what_was_done(use: ToolUse) -> str:
+    """A change in a few words, for the report; empty for a call that only looked."""
+    match use.name:
+        case "Edit" | "Write":
+            return f"{use.input.get('file_path')} was changed"
+        case "Bash":
+            return f"`{use.input.get('command')}` was run"
+        case _:
+            return ""

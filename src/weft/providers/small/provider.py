@@ -11,7 +11,7 @@ import msgspec
 from weft.protocols.fold import unfold
 from weft.protocols.partial_json import PartialJson
 from weft.providers.port import Provider
-from weft.providers.small.actions import END, Action, Meant, Refused, to_call
+from weft.providers.small.actions import END, Action, Meant, Refused, to_call, what_was_done
 from weft.providers.small.look import next_look
 from weft.providers.small.prompt import make_prompt
 from weft.providers.small.question import is_question
@@ -28,6 +28,7 @@ OUTPUT: Final = 1024
 _TRIES: Final = 3
 _HEAT: Final = 0.4
 """An answer that was refused comes again at temperature 0, whatever it is told: each new try is warmer."""
+_EMPTY_WORDS: Final = frozenset({"done", "a short report", "text", "ok", "task done", "the task is done"})
 _CHARACTERS: Final = 3
 """For a token, at least, in code."""
 _KEPT: Final = 500
@@ -91,6 +92,7 @@ class _Asking:
         self._question = is_question(turn.task)
         self._files = Files(turn.steps)
         self._refused: list[tuple[str, str]] = []
+        self._refused_lines: set[tuple[str, str]] = set()
         self._usage = Usage()
         self.became: dict[str, str] = {}
 
@@ -142,7 +144,7 @@ class _Asking:
         )
 
     def _shape(self) -> Json:
-        return shape(self._turn, self._files, question=self._question, room=self._room)
+        return shape(self._turn, self._files, question=self._question, room=self._room, refused=self._refused_lines)
 
     def _meant(self, reply: Reply) -> tuple[AnyBlock, ...] | None:
         """What the loop is told; None when the model has to be asked again."""
@@ -157,16 +159,18 @@ class _Asking:
             if not self._question and not may_end(self._turn):
                 self._refuse(raw, "The task is not done yet. Do an action.")
                 return None
-            return (Text(found.text.strip() or "Done."),)
+            return (Text(self._report(found.text.strip())),)
         try:
             if found.action not in offered(self._shape()):
                 raise Refused(f'"{found.action}" is not possible now. Choose another action.')
             meant = self._checked(to_call(found, self._files, self._turn))
         except Refused as refused:
             self._refuse(raw, str(refused))
+            if found.action == "edit":
+                self._refused_lines.add((self._files.short(found.path), found.old))
             return None
         if meant is None:
-            return (Text("Done."),)
+            return (Text(self._report("")),)
         self.became[meant.use.id] = raw
         note = f"(Put right in the model's answer: {'; '.join(meant.repairs)}.)"
         return (Text(note), meant.use) if meant.repairs else (meant.use,)
@@ -186,6 +190,13 @@ class _Asking:
                     return None
                 raise Refused("You did that already. Do another action.")
         return meant
+
+    def _report(self, text: str) -> str:
+        """The model's own words; where it has none, or gives back those of the manual, what was done."""
+        if text and text.lower().rstrip(".") not in _EMPTY_WORDS:
+            return text
+        lines = [told for step in self._turn.acts if not step.failed and (told := what_was_done(step.use))]
+        return f"Done: {'; '.join(dict.fromkeys(lines))}." if lines else "Done."
 
     def _refuse(self, raw: str, sentence: str) -> None:
         log.debug("a small model's answer is refused: %s (%s)", raw, sentence)

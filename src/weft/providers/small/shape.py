@@ -5,7 +5,7 @@ never first and never after an error.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final, cast
 
 from weft.providers.small.actions import NEEDS
@@ -36,9 +36,9 @@ def speaks_of(task: str, action: str) -> bool:
     return re.search(rf"\b{verb}{_OBJECT}{_FILE}", task, re.I) is not None
 
 
-def shape(turn: Turn, files: Files, *, question: bool, room: int) -> Json:
-    """A choice of flat objects."""
-    options = list(_answering(turn, files) if question else _working(turn, files, room))
+def shape(turn: Turn, files: Files, *, question: bool, room: int, refused: Collection[tuple[str, str]] = ()) -> Json:
+    """A choice of flat objects. `refused` are lines, with their files, whose edit was refused: others are offered."""
+    options = list(_answering(turn, files) if question else _working(turn, files, room, refused))
     return {"anyOf": options}
 
 
@@ -64,19 +64,21 @@ def _answering(turn: Turn, files: Files) -> Iterator[Json]:
     yield _object("answer", text=_STRING)
 
 
-def _working(turn: Turn, files: Files, room: int) -> Iterator[Json]:
+def _working(turn: Turn, files: Files, room: int, refused: Collection[tuple[str, str]]) -> Iterator[Json]:
     if len(turn.acts) < MOST_ACTS:
-        yield from _changing(turn, files, room)
+        yield from _changing(turn, files, room, refused)
         yield from _reading(turn, files)
     if may_end(turn):
         yield _object("done", text=_STRING)
 
 
-def _changing(turn: Turn, files: Files, room: int) -> Iterator[Json]:
+def _changing(turn: Turn, files: Files, room: int, refused: Collection[tuple[str, str]]) -> Iterator[Json]:
     share = max(room // max(len(files.texts), 1), 400)
     for path, text in files.texts.items():
         if _has(turn, "edit") and (lines := old_lines(text, turn.task, share)):
-            yield _object("edit", path={"const": path}, old={"enum": lines}, new=_STRING)
+            # A line of brackets alone is no line to change.
+            old = [line for line in lines if re.search(r"\w", line) and (path, line) not in refused]
+            yield _object("edit", path={"const": path}, old={"enum": old or lines}, new=_STRING)
             yield _object("insert", path={"const": path}, after={"enum": lines}, text=_STRING)
         if _has(turn, "replace_all") and (words := repeated_words(text, turn.task)):
             yield _object("replace_all", path={"const": path}, old={"enum": words}, new=_STRING)

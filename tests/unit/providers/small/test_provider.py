@@ -98,7 +98,7 @@ async def test_the_same_action_again_means_that_the_model_is_done():
     again = called("Bash", "", id="2", command="python3 calc.py", description="Run a command")
     inner = ScriptedProvider(['{"action": "run", "command": "python3 calc.py"}'])
     reply = await ask(SmallProvider(inner), request(*BEGIN, *done, *again))
-    assert (reply.text, reply.stop_reason) == ("Done.", "end_turn")
+    assert (reply.text, reply.stop_reason) == ("Done: calc.py was changed; `python3 calc.py` was run.", "end_turn")
 
 
 async def test_a_question_is_answered_and_an_edit_in_its_place_is_refused():
@@ -158,3 +158,11 @@ async def test_a_model_that_writes_its_calls_as_text_gets_the_profile(tmp_path: 
     bad = ScriptedProvider(['{"name": "read_file"}', RIGHT])
     provider = ProbedProvider(bad, SmallProvider(bad), model="m", place=tmp_path / "probes.json", key="k")
     assert (await ask(provider, request(*BEGIN))).tool_uses[0].name == "Edit"
+
+
+async def test_a_line_whose_edit_was_refused_is_not_offered_again():
+    same = RIGHT.replace("a + b", "a - b")
+    inner = ScriptedProvider([same, '{"action": "run", "command": "python3 calc.py"}'])
+    await ask(SmallProvider(inner), request(*BEGIN))
+    first, second = (json.dumps(one.output_schema) for one in inner.requests)
+    assert first.count("return a - b") == 2 and second.count("return a - b") == 1
