@@ -333,7 +333,7 @@ class Session:
         self.thread.history.add_prompt((Text(INTERRUPTED[turn.phase]),), synthetic=True)
 
     def _write_end(self, turn: Turn, reason: TurnReason) -> None:
-        if reason == "cancelled":
+        if reason == "cancelled" and turn.asked:
             self._mark_interrupt(turn)
         ledger = self.limits.ledger
         ledger.add_turn(turn.seconds)
@@ -384,6 +384,7 @@ class Session:
         history.add_prompt(
             taken.content, record_id=prompt.id, synthetic=prompt.synthetic, mode=self.state.mode, before=before
         )
+        turn.asked = True
         history.scribe.mark("last-prompt", {"lastPrompt": text_of(taken.content)[:2000], "leafUuid": prompt.id})
         async with granted(taken, self.state, self.control.set_model, self._notice):
             if taken.agent is not None:

@@ -40,6 +40,8 @@ class Turn:
         self.id = turn_id
         self.started = time.monotonic()
         self.steps = 0
+        self.asked = False
+        """The prompt is in the history."""
         self.user_messages = 0
         self.usage = Usage()
         self.cost = 0.0
