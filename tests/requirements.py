@@ -563,6 +563,15 @@ RELIABILITY = (
         "the same call or text again and again",
         "stopped with a reason",
         "integration/test_turns.py::test_the_same_call_again_and_again_is_stopped",
+        "suites/faults/test_spirals.py::test_the_same_words_before_ever_new_calls_are_stopped",
+    ),
+    _r(
+        *("R07", "agents that start agents on one budget", "one account, asked before each call"),
+        "suites/faults/test_spirals.py::test_a_budget_is_one_account_with_subagents_and_is_asked_before_each_call",
+    ),
+    _r(
+        *("R08", "mutated input for every parser and protocol core", "only the documented errors"),
+        "suites/faults/test_cores.py::test_no_mutation_raises_anything_else",
     ),
 )
 

@@ -106,6 +106,7 @@ class Asking:
         turn.cost += cost or 0.0
         turn.api_seconds += seconds
         turn.stop_reason = reply.stop_reason
+        turn.said = reply.text
         if turn.first_token is None:
             turn.first_token = building.first_token
         uuid = history.add_reply(reply, cost=cost, duration=seconds)

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from weft.agent.history import Addition, History
-from weft.agent.limits import LoopGuard
+from weft.agent.limits import LoopGuard, TextGuard
 from weft.agent.loop import Answered, TurnOver
 from weft.agent.permission import Permission, Ruling
 from weft.agent.state import State
@@ -87,6 +87,7 @@ class Dispatch:
         self._before_edit = before_edit
         self._parent = parent
         self._guard = LoopGuard()
+        self._words = TextGuard()
         self._over: TurnOver | None = None
         self._final = False
         self._notes: list[str] = []
@@ -104,6 +105,8 @@ class Dispatch:
                 if not call.ended:
                     self._end(call, results[call.use.id], "cancelled", Result())
         await self._after_all(calls)
+        if self._over is None and (repeated := self._words.note(self._turn.said)):
+            self._over = TurnOver("loop", repeated)
         if self._over is not None:
             raise self._over
         return Answered(self._final, tuple(await self._additions()))

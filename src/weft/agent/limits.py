@@ -1,4 +1,4 @@
-"""Loops and spirals: the same call with the same answer, again and again."""
+"""Loops and spirals: the same call with the same answer, or the same words before each call, again and again."""
 
 import hashlib
 
@@ -6,6 +6,8 @@ from weft.schema.content import ToolResult, ToolUse
 from weft.schema.wire import encode
 
 REPEATS = 6
+TEXT_REPEATS = 12
+SHORT = 40
 
 
 class LoopGuard:
@@ -24,3 +26,21 @@ class LoopGuard:
         if self._count < self._repeats:
             return None
         return f"Stopped: {use.name} was called {self._count} times in a row with the same input and the same result."
+
+
+class TextGuard:
+    """Counts replies that say the same and call tools, one after another; what they call may differ."""
+
+    def __init__(self, repeats: int = TEXT_REPEATS) -> None:
+        self._repeats = repeats
+        self._last = ""
+        self._count = 0
+
+    def note(self, text: str) -> str | None:
+        """A sentence when the limit is reached, None before. A short text is no sign of anything."""
+        text = text.strip()
+        self._count = self._count + 1 if text == self._last and len(text) >= SHORT else 1
+        self._last = text
+        if self._count < self._repeats:
+            return None
+        return f"Stopped: the model said the same {self._count} times in a row: {text[:80]!r}"

@@ -50,6 +50,7 @@ class Turn:
         self.denials: list[Denial] = []
         self.phase: Literal["streaming", "tools"] = "streaming"
         self.stop_reason: str | None = None
+        self.said = ""
         self.structured: object = None
         self.has_structured = False
         self.nudges = 0
