@@ -121,11 +121,14 @@ async def test_a_question_and_a_move_are_told_while_the_turn_goes_on(tmp_path: P
 
 async def test_a_subagents_hooks_name_it_and_its_log(tmp_path: Path):
     cwd = project(tmp_path)
-    settings = recording(tmp_path, ("SubagentStart", "SubagentStop", "Stop"))
-    script = [call("Task", description="look", prompt="look around"), "It is fine.", "Done."]
+    settings = recording(tmp_path, ("SubagentStart", "PreToolUse", "SubagentStop", "Stop"))
+    read = call("Read", file_path=str(cwd / "CLAUDE.md"))
+    script = [call("Task", description="look", prompt="look around"), read, "It is fine.", "Done."]
     async with session(cwd, script, settings=settings) as (connection, _):
         await turn(connection, "ask somebody")
-    start, stop, _main = fired(tmp_path)
+    task, start, tool, stop, main = fired(tmp_path)
+    assert tool["agent_id"] == start["agent_id"] and tool["agent_type"] == "general-purpose"
+    assert "agent_id" not in task and "agent_id" not in main
     assert start["hook_event_name"] == "SubagentStart" and start["agent_type"] == "general-purpose"
     assert stop["hook_event_name"] == "SubagentStop" and stop["agent_id"] == start["agent_id"]
     assert stop["last_assistant_message"] == "It is fine."
@@ -145,3 +148,15 @@ async def test_a_start_hook_that_hangs_can_be_left_by_a_cancel(tmp_path: Path):
                 assert event.reason == "cancelled"
                 break
     assert provider.requests == []
+
+
+async def test_a_hook_that_defers_leaves_the_call_to_a_person(tmp_path: Path):
+    cwd = project(tmp_path)
+    answer = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"defer"}}'
+    settings = recording(tmp_path, ("PreToolUse",), f"echo '{answer}'")
+    async with session(cwd, [call("Read", file_path=str(cwd / "CLAUDE.md")), "ok"], settings=settings) as (
+        connection,
+        _,
+    ):
+        events = await turn(connection, "read")
+    assert [denial.tool_name for denial in ended(events).denials] == ["Read"]

@@ -76,10 +76,11 @@ class Permission:
         if decision.behavior == "deny":
             return Ruling(allowed=False, input=value, message=self._denial(use, decision), notes=notes, stop=stop)
         waved = verdict.permission == "allow" and decision.reason_kind != "rule"
-        if verdict.permission != "ask" and (decision.behavior == "allow" or waved):
+        wants_asking = verdict.permission in ("ask", "defer")
+        if not wants_asking and (decision.behavior == "allow" or waved):
             source = "hook" if decision.behavior == "ask" else "config"
             return Ruling(allowed=True, input=value, source=source, sandbox=decision.sandbox, notes=notes, stop=stop)
-        reason = verdict.reason if verdict.permission == "ask" and verdict.reason else decision.reason
+        reason = verdict.reason if wants_asking and verdict.reason else decision.reason
         ruling = await self._ask(tool, use, value, decision, reason, preview)
         return msgspec.structs.replace(ruling, notes=notes, stop=stop)
 

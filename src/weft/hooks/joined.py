@@ -1,4 +1,4 @@
-"""Hooks of two sources as one: the session's, and those that an agent brings."""
+"""Hooks of an agent: the session's and its own as one, told whose call it is."""
 
 from weft.hooks.outcome import fold
 from weft.hooks.port import HookEvent, Hooks, Verdict
@@ -21,3 +21,17 @@ class JoinedHooks:
             if hooks.wants(event)
         ]
         return fold(verdicts)
+
+
+class AgentHooks:
+    """Implements `Hooks`: every input says which agent it is about."""
+
+    def __init__(self, inner: Hooks, *, agent_id: str, agent_type: str) -> None:
+        self._inner = inner
+        self._about: Json = {"agent_id": agent_id, "agent_type": agent_type}
+
+    def wants(self, event: HookEvent) -> bool:
+        return self._inner.wants(event)
+
+    async def run(self, event: HookEvent, input: Json, *, subject: str = "", tool_use_id: str | None = None) -> Verdict:
+        return await self._inner.run(event, {**self._about, **input}, subject=subject, tool_use_id=tool_use_id)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from weft.agent.definitions import AgentDefinition
 from weft.hooks.port import Hooks
+from weft.hooks.silent import NoHooks
 from weft.settings.layers import is_object
 
 if TYPE_CHECKING:
@@ -68,6 +69,16 @@ def agent_hooks(agent: AgentDefinition | None, ground: "Ground", session: Hooks)
         hooks["SubagentStop"] = hooks.pop("Stop")
     own = own_hooks(hooks, emit=ground.channel.put, env=ground.env, cwd=str(ground.options.cwd), wrap=ground.sandbox)
     return JoinedHooks(session, own)
+
+
+def subagent_hooks(agent: AgentDefinition, agent_id: str, ground: "Ground") -> Hooks:
+    """As `agent_hooks`; every input says which agent it is about."""
+    hooks = agent_hooks(agent, ground, ground.hooks)
+    if isinstance(hooks, NoHooks):
+        return hooks
+    from weft.hooks.joined import AgentHooks
+
+    return AgentHooks(hooks, agent_id=agent_id, agent_type=agent.name)
 
 
 def _allowed(agent: AgentDefinition, ground: "Ground") -> bool:

@@ -21,7 +21,7 @@ from weft.permissions.port import Gate
 from weft.providers.port import Provider
 from weft.schema.content import Content, Json
 from weft.schema.events import AgentEvent
-from weft.sdk.briefing import agent_hooks, briefed
+from weft.sdk.briefing import briefed, subagent_hooks
 from weft.sdk.sidelog import open_side_log
 from weft.tools.port import SubagentRequest
 
@@ -80,7 +80,7 @@ class Threads:
             parent=request.tool_use_id,
         )
         work.limits = self._limits(agent)
-        work.hooks = agent_hooks(agent, self.ground, self.ground.hooks)
+        work.hooks = subagent_hooks(agent, agent_id, self.ground)
         work.agent = agent.name
         work.background = agent.background
         work.about = {
