@@ -132,6 +132,17 @@ async def test_without_a_key_a_local_model_answers_and_the_person_is_told(tmp_pa
     assert "return a + b" in asked and len(asked) < 6000
 
 
+async def test_a_long_file_is_not_compacted_away_before_the_model_saw_it(tmp_path: Path, fresh_home: Path):
+    ollama = FakeOllama('{"action": "answer", "text": "seen"}')
+    lines = "".join(f"def function_{n}(value):\n    return value * {n}\n\n" for n in range(2000))
+    (tmp_path / "big.py").write_text(lines)
+    async with ollama.server:
+        env = environment(None, fresh_home, OLLAMA_HOST=ollama.server.url)
+        done = await weft("-p", "What does function_321 in big.py do?", cwd=tmp_path, env=env)
+    assert done.stdout == b"seen\n" and len(ollama.chats) == 1
+    assert "def function_321(value):" in json.dumps(ollama.chats[0])
+
+
 async def test_an_edit_of_a_small_model_is_not_made_without_approval(tmp_path: Path, fresh_home: Path):
     ollama = FakeOllama('{"action": "edit", "path": "calc.py", "old": "x = 1", "new": "x = 2"}')
     (tmp_path / "calc.py").write_text("x = 1\n")

@@ -81,8 +81,12 @@ async def resolve(
     endpoint, model = await search.find(wanted)
     known = search.known
     spare = fallback or search.text("fallbackModel")
+    chosen = _profiled(_open(endpoint, env, known), endpoint, known.facts(model), env)
+    if getattr(chosen, "keeps_window", False):
+        # The profile sends a short prompt whatever the conversation holds: nothing has to be compacted for it.
+        known = known.extended({model: {"context_window": 0}})
     provider = RetryingProvider(
-        _profiled(_open(endpoint, env, known), endpoint, known.facts(model), env),
+        chosen,
         policy=RetryPolicy.from_env(env),
         fallback=known.resolve(spare, env) if spare else None,
     )

@@ -40,6 +40,9 @@ class SmallProvider:
     `window` is the model's context in tokens; 0 where nothing is known of it.
     """
 
+    keeps_window = True
+    """Prompts stay inside the model's context by themselves."""
+
     def __init__(self, inner: Provider, *, window: int = 0) -> None:
         self.name = inner.name
         self._inner = inner
