@@ -291,6 +291,7 @@ async def spawn(
     await anyio.lowlevel.checkpoint()
     piped = on_stderr is not None or stderr == "pipe"
     errors = subprocess.PIPE if piped else subprocess.STDOUT if stderr == "merge" else subprocess.DEVNULL
+    watcher.prepare()
     try:
         popen = _popen(argv, cwd, env, subprocess.PIPE if stdin == "pipe" else subprocess.DEVNULL, errors)
     except (OSError, ValueError) as error:

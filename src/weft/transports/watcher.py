@@ -30,6 +30,11 @@ class Watcher:
         self._pipe = -1
         self._owner = 0
 
+    def prepare(self) -> None:
+        """Before a spawn: the watcher is there, so that hardly a moment is left in which a child is nobody's."""
+        if self._owner != os.getpid():
+            self._start()
+
     def started(self, group: int) -> None:
         self.sweep()
         self._groups.add(group)

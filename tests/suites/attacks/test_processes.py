@@ -154,7 +154,8 @@ async def test_asking_with_nobody_there_ends_soon(mode: str, tmp_path: Path, fre
 )
 async def test_a_kill_of_weft_leaves_no_command_behind(input: dict[str, object], tmp_path: Path, fresh_home: Path):
     mark = f"weft-mark-{uuid.uuid4().hex}"
-    told = {**input, "command": str(input["command"]).replace("MARK", mark)}
+    ready = tmp_path / "ready"
+    told = {**input, "command": f"touch {ready}; " + str(input["command"]).replace("MARK", mark)}
     async with FakeAnthropic(
         [ToolUse("", "Bash", told), ToolUse("", "Bash", {"command": f"sleep 900 # {mark}"})]
     ) as server:
@@ -166,7 +167,7 @@ async def test_a_kill_of_weft_leaves_no_command_behind(input: dict[str, object],
             with anyio.fail_after(25):
                 while len(server.requests) < (2 if input.get("run_in_background") else 1):
                     await anyio.sleep(0.02)
-                while len([pid for pid in alive(mark) if pid != weft.pid]) < 1:
+                while not ready.exists() or not [pid for pid in alive(mark) if pid != weft.pid]:
                     await anyio.sleep(0.02)
         finally:
             kill(weft.pid)
