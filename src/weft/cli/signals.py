@@ -4,18 +4,21 @@ import signal
 from collections.abc import Awaitable, Callable
 
 import anyio
+from anyio.abc import TaskStatus
 
 INTERRUPTED, TERMINATED = 130, 143
 
 
 async def run_interruptible(work: Callable[[], Awaitable[int]], interrupt: Callable[[], Awaitable[None]]) -> int:
-    """The work's exit code. SIGINT calls `interrupt`; a second one, or SIGTERM, cancels the work."""
+    """The work's exit code. SIGINT calls `interrupt`; a second one, or SIGTERM, cancels the work. Both are heard from
+    before the work begins, also where the parent had switched SIGINT off."""
     code = 0
 
-    async def listen() -> None:
+    async def listen(*, task_status: TaskStatus[None]) -> None:
         nonlocal code
         asked = False
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
             async for number in signals:
                 if number == signal.SIGINT and not asked:
                     asked = True
@@ -25,7 +28,7 @@ async def run_interruptible(work: Callable[[], Awaitable[int]], interrupt: Calla
                 group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(listen)
+        await group.start(listen)
         try:
             code = await work()
         except SystemExit as left:

@@ -53,14 +53,14 @@ async def _run(arguments: argparse.Namespace) -> int:
     from weft.cli.signals import run_interruptible
 
     host = make_host(arguments)
-    link = host.link()
-    sys.stdout.write(f"Weft is at {link}\nThe link works once, on this machine. Ctrl+C ends it.\n")
-    sys.stdout.flush()
-    if not arguments.no_open:
-        open_browser(link)
     scope = anyio.CancelScope()
 
     async def serve() -> int:
+        link = host.link()
+        sys.stdout.write(f"Weft is at {link}\nThe link works once, on this machine. Ctrl+C ends it.\n")
+        sys.stdout.flush()
+        if not arguments.no_open:
+            open_browser(link)
         with scope:
             await host.serve()
         return 0
