@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Literal, Protocol
 
 import msgspec
@@ -18,7 +19,7 @@ from weft.errors import ToolError, UsageError
 from weft.schema.commands import AppCall, Rewind, ServerCommand
 from weft.schema.content import Content, Json, ToolResult, ToolUse, text_of
 from weft.schema.display import Display
-from weft.schema.events import ToolCalled, ToolEnded
+from weft.schema.events import TaskInfo, ToolCalled, ToolEnded
 from weft.sessions.compaction import threshold
 from weft.tools.port import AnyTool, Result, SubagentRequest, Tasks
 
@@ -49,6 +50,7 @@ class SessionControl:
         choose: Callable[[str | None], Awaitable[str]],
         rewinds: Rewinds,
         servers: Callable[[ServerCommand], Awaitable[None]] | None,
+        set_servers: Callable[[Json], Awaitable[Json]],
         apps: Callable[[str, str], AnyTool | None] = lambda _server, _tool: None,
         fresh: Callable[[], None],
         pieces: Callable[[], Awaitable[Sequence[Piece]]],
@@ -61,6 +63,7 @@ class SessionControl:
         self._choose = choose
         self._rewinds = rewinds
         self._servers = servers
+        self._set_servers = set_servers
         self._apps = apps
         self._fresh = fresh
         self._pieces = pieces
@@ -141,6 +144,15 @@ class SessionControl:
         if self._servers is None:
             raise UsageError(f"Server not found: {command.server}")
         await self._servers(command)
+
+    def tasks(self) -> Sequence[TaskInfo]:
+        return (*self._tasks.list(), *self._subagents.running.values())
+
+    async def read(self, path: Path) -> bytes:
+        return await self._thread.work.context(ToolUse("", "Read", {})).workspace.read(path)
+
+    async def set_servers(self, servers: Json) -> Json:
+        return await self._set_servers(servers)
 
     async def delegate(self, agent: str, name: str, content: Content) -> str:
         request = SubagentRequest(

@@ -7,6 +7,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
@@ -26,6 +27,7 @@ from weft.agent.turn import Limits, Turn
 from weft.agent.wishes import granted
 from weft.errors import SessionError, UsageError, WeftError
 from weft.hooks.port import Hooks
+from weft.permissions.port import Gate
 from weft.protocols.fold import unfold
 from weft.schema.commands import (
     AppCall,
@@ -54,12 +56,14 @@ from weft.schema.events import (
     QueueChanged,
     SessionInfo,
     SessionStarted,
+    TaskInfo,
     TurnEnded,
     TurnReason,
     TurnStarted,
 )
 from weft.schema.messages import Reply
 from weft.schema.wire import as_blocks
+from weft.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +107,16 @@ class Control(Protocol):
 
     async def server(self, command: ServerCommand) -> None: ...
 
+    def tasks(self) -> Sequence[TaskInfo]:
+        """Background commands and subagents, running or ended."""
+        ...
+
+    async def read(self, path: Path) -> bytes: ...
+
+    async def set_servers(self, servers: Json) -> Json:
+        """The caller's own MCP servers from now on: what was added and removed, and what could not be."""
+        ...
+
     async def app_call(self, command: AppCall) -> None:
         """Always ends in a `ToolEnded` with the command's id."""
         ...
@@ -139,6 +153,8 @@ class Session:
         notes: Sequence[Notice] = (),
         background: Callable[[], bool] = lambda: False,
         began: Callable[[str], None] = lambda _prompt_id: None,
+        gate: Gate,
+        settings: Settings,
     ) -> None:
         self.state = state
         self.channel = channel
@@ -158,6 +174,8 @@ class Session:
         self._notes = notes
         self._background = background
         self._began = began
+        self.gate = gate
+        self.settings = settings
         self._inbox = Inbox(lambda prompts: channel.put(QueueChanged(prompts=prompts)))
         self._scope: anyio.CancelScope | None = None
         self.turn: Turn | None = None

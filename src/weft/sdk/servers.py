@@ -99,7 +99,7 @@ def open_servers(
         emit(Notice(text=problem, level="warning", tag="mcp"))
     if not configs:
         return None
-    return Servers(options, configs, env, home, asks, state, emit, provider, window, apps, gate)
+    return Servers(options, settings, configs, env, home, asks, state, emit, provider, window, apps, gate)
 
 
 class Servers:
@@ -108,6 +108,7 @@ class Servers:
     def __init__(
         self,
         options: SessionOptions,
+        settings: Settings,
         configs: Sequence["ServerConfig"],
         env: Mapping[str, str],
         home: Path,
@@ -124,6 +125,11 @@ class Servers:
         from weft.tools.mcp import McpTools
 
         self._asks = asks
+        self._options = options
+        self._settings = settings
+        self._env = env
+        self._home = home
+        self._own: set[str] = set(options.mcp_servers or {})
         self._state = state
         self._emit = emit
         self._provider = provider
@@ -263,6 +269,22 @@ class Servers:
             if info.name == tool and for_apps(info):
                 return McpTool(self.host, replace(info, full_name=namespaced(server, tool)))
         return None
+
+    async def replace_own(self, servers: Json) -> Json:
+        """The caller's servers from now on; those of files stay. Entries are read as `--mcp-config` is."""
+        import msgspec
+
+        given = msgspec.structs.replace(self._options, mcp_servers=servers, mcp_configs=(), strict_mcp=True)
+        configs, problems = find_configs(given, self._settings, self._env, self._home)
+        wanted = {config.name: config for config in configs}
+        removed = [name for name in self._own if name not in wanted]
+        for name in removed:
+            self.host.remove(name)
+        await self.host.add(tuple(wanted.values()))
+        self._own = set(wanted)
+        self._state.changed("servers")
+        errors = {name: "; ".join(problems) or "it is not a server" for name in servers if name not in wanted}
+        return {"added": sorted(wanted), "removed": sorted(removed), "errors": errors}
 
     # --- prompts and resources
 

@@ -166,6 +166,13 @@ class Workbench:
         elif self.servers is not None:
             await self.servers.command(command)
 
+    async def _set_servers(self, servers: Json) -> Json:
+        """Servers can join a session that has a host for them; where none was configured there is none."""
+        if self.servers is None:
+            reason = "this session was started without MCP servers; give them with --mcp-config"
+            return {"added": [], "removed": [], "errors": dict.fromkeys(servers, reason)}
+        return await self.servers.replace_own(servers)
+
     def _subagent_event(self, event: AgentEvent) -> None:
         self.emit(event)
         if isinstance(event, TaskChanged):
@@ -311,6 +318,7 @@ class Workbench:
             choose=ground.choose,
             rewinds=Rewinder(ground.store, lambda: ground.conversation.session_id, self.checkpoints),
             servers=self._server_command,
+            set_servers=self._set_servers,
             apps=lambda server, tool: self.servers.app_tool(server, tool) if self.servers is not None else None,
             fresh=self._fresh,
             pieces=self.pieces,
@@ -351,6 +359,8 @@ class Workbench:
             opening=self._bare_opening if ground.options.bare else self._opening,
             resources=self._resources(),
             background=self._background,
+            gate=ground.gate,
+            settings=ground.settings,
             began=self.checkpoints.begin if self.checkpoints is not None else lambda _id: None,
             notes=tuple(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
         )

@@ -11,6 +11,7 @@ from weft.schema.content import Json
 from weft.schema.events import ServerInfo
 from weft.schema.messages import ThinkingConfig
 from weft.schema.wire import to_builtins
+from weft.serve.stream_json import inquiries
 from weft.serve.stream_json.init import SPOKEN_VERSION, STATES
 
 Handler = Callable[[Session, Json], Awaitable[Json | None]]
@@ -223,4 +224,17 @@ HANDLERS: dict[str, Handler] = {
     "get_session_cost": _cost,
     "get_usage": _usage,
     "keep_alive": _nothing,
+    "get_settings": inquiries.get_settings,
+    "apply_flag_settings": inquiries.apply_flag_settings,
+    "list_permission_rules": inquiries.list_permission_rules,
+    "get_hooks_listing": inquiries.get_hooks_listing,
+    "background_tasks": inquiries.background_tasks,
+    "reload_skills": inquiries.reload_files,
+    "reload_plugins": inquiries.reload_files,
+    "reload_output_styles": inquiries.reload_files,
+    "generate_session_title": inquiries.generate_session_title,
+    "seed_read_state": inquiries.seed_read_state,
+    "mcp_set_servers": inquiries.mcp_set_servers,
+    "read_file": inquiries.read_file,
+    "file_suggestions": inquiries.file_suggestions,
 }
