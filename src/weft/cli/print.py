@@ -1,10 +1,13 @@
 """`weft -p`: reads the prompt, opens a session, prints the answer."""
 
 import sys
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from weft.cli.arguments import Arguments
 from weft.errors import UsageError
+
+if TYPE_CHECKING:
+    from weft.serve.stream_json.translate import Translator
 
 MAX_STDIN = 10_000_000
 
@@ -43,17 +46,12 @@ async def _run(arguments: Arguments, text: str) -> int:
     from weft.schema.commands import Prompt
     from weft.sdk.compose import open_connection
     from weft.serve import print as printing
-    from weft.serve.stream_json.init import translator
 
     form = cast(printing.Format, arguments.output_format)
     connection = await open_connection(to_options(arguments))
     printer = printing.Printer(
         form,
-        translator=translator(
-            partial=arguments.include_partial_messages,
-            replay=arguments.replay_user_messages,
-            hook_events=arguments.include_hook_events,
-        ),
+        translator=_translator(arguments) if form != "text" else None,
         verbose=bool(arguments.verbose),
         write=printing.stdout_writer(),
         note=lambda line: print(line, file=sys.stderr),  # noqa: T201 - notes for people, beside the answer
@@ -63,3 +61,13 @@ async def _run(arguments: Arguments, text: str) -> int:
         return await run_interruptible(
             lambda: printing.run(connection, Prompt(text), printer), lambda: printing.interrupt(connection)
         )
+
+
+def _translator(arguments: Arguments) -> "Translator":
+    from weft.serve.stream_json.init import translator
+
+    return translator(
+        partial=arguments.include_partial_messages,
+        replay=arguments.replay_user_messages,
+        hook_events=arguments.include_hook_events,
+    )

@@ -6,11 +6,15 @@ All path patterns of a family also stand in one expression, so that a call that 
 import fnmatch
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from weft.permissions import domains
 from weft.permissions.paths import fold, resolve
 from weft.permissions.rules import Behavior, Rule
-from weft.permissions.shell_rules import ShellRules
+
+if TYPE_CHECKING:
+    from weft.permissions.shell_rules import ShellRules
 
 PATH_TOOLS = frozenset({"Read", "Glob", "Grep", "Edit", "Write", "NotebookEdit", "ApplyPatch"})
 
@@ -131,8 +135,14 @@ class RuleIndex:
                 by_tool.setdefault(rule.tool, []).append(rule)
             else:
                 self._file(rule)
-        self.commands = ShellRules(self.shell)
         self.paths = {tool: PathRules(found, cwd=cwd, home=home) for tool, found in by_tool.items()}
+
+    @cached_property
+    def commands(self) -> "ShellRules":
+        """Read when the first command is judged: their patterns cost more than all the others."""
+        from weft.permissions.shell_rules import ShellRules
+
+        return ShellRules(self.shell)
 
     def _file(self, rule: Rule) -> None:
         if rule.tool == "Bash" and rule.specifier is not None:

@@ -2,27 +2,30 @@
 
 import sys
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from weft.connect.port import Connection
 from weft.schema.commands import Cancel, Prompt
 from weft.schema.content import Json
 from weft.schema.events import AgentEvent, MessageDone, Notice, Retrying, TaskChanged, TaskInfo, TurnEnded
 from weft.schema.wire import encode
-from weft.serve.stream_json.translate import Translator
+
+if TYPE_CHECKING:
+    from weft.serve.stream_json.translate import Translator
 
 OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 3, 130
 Format = Literal["text", "json", "stream-json"]
 
 
 class Printer:
-    """Writes a connection's events in one of the three formats; `exit_code` is of the last turn."""
+    """Writes a connection's events in one of the three formats; those of JSON need a translator. `exit_code` is of the
+    last turn."""
 
     def __init__(
         self,
         form: Format,
         *,
-        translator: Translator,
+        translator: "Translator | None" = None,
         verbose: bool = False,
         write: Callable[[bytes], None],
         note: Callable[[str], None],
@@ -39,7 +42,7 @@ class Printer:
     def show(self, event: AgentEvent) -> None:
         if self._form == "text":
             self._show_text(event)
-        else:
+        elif self._translator is not None:
             for message in self._translator.feed(event):
                 self._show_json(message)
         if isinstance(event, TurnEnded):
