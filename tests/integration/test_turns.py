@@ -8,6 +8,7 @@ import pytest
 import weft
 from tests.integration.driving import ended, names, session, turn, until_end
 from weft.agent.options import SessionOptions
+from weft.errors import SessionError
 from weft.schema.commands import Cancel, PermissionAnswered, Prompt, SetMode
 from weft.schema.content import Text, ToolResult
 from weft.schema.events import (
@@ -288,3 +289,17 @@ async def test_a_tool_answers_for_the_person(tmp_path: Path, answer: str, made: 
             end = ended(await turn(connection, "write"))
     assert (tmp_path / "x").exists() is made
     assert len(end.denials) == (0 if made else 1)
+
+
+async def test_a_cut_that_would_drop_another_turn_is_refused(tmp_path: Path):
+    async with session(tmp_path, ["one", "two", "three"]) as (connection, _provider):
+        first = [e for e in await turn(connection, "a") if isinstance(e, MessageDone)][-1]
+        second = [e for e in await turn(connection, "b") if isinstance(e, PromptAdded)][-1]
+        session_id = connection.info.session_id
+    where = {"resume": session_id, "resume_at": first.uuid}
+    with pytest.raises(SessionError, match="Resume rejected by --resume-drops-turn"):
+        async with session(tmp_path, ["x"], resume_drops="another", **where):
+            pass
+    async with session(tmp_path, ["again"], resume_drops=second.id, **where) as (connection, provider):
+        assert ended(await turn(connection, "c")).text == "again"
+    assert "b" not in [message.text.splitlines()[-1] for message in provider.requests[0].messages]

@@ -28,6 +28,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     continue_latest: bool = False
     fork: bool = False
     resume_at: str | None = None
+    resume_drops: str | None = None
+    """With `resume_at`: the prompt that the cut must drop first; another one means that the caller is behind."""
     persist: bool = True
     replay: bool = False
     """A resumed conversation is shown again, as events."""

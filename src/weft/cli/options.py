@@ -26,6 +26,7 @@ def to_options(arguments: Arguments, *, asks: frozenset[AskKind] = frozenset()) 
         continue_latest=arguments.continue_latest,
         fork=arguments.fork_session,
         resume_at=arguments.resume_session_at,
+        resume_drops=arguments.resume_drops_turn,
         persist=not arguments.no_session_persistence,
         title=arguments.name,
         model=arguments.model,

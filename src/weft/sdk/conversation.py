@@ -10,6 +10,7 @@ from weft.errors import SessionError, UsageError
 from weft.sessions.files import check_id
 from weft.sessions.port import SessionLog, SessionStore, SessionSummary
 from weft.sessions.resume import Resumed, load
+from weft.sessions.rewind import points
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +30,8 @@ def open_conversation(options: SessionOptions, store: SessionStore) -> Conversat
     source = _source(options, store)
     if source is None:
         return _new(options, store)
+    if options.resume_at is not None and options.resume_drops is not None:
+        _check_drop(store, source, options.cwd, options.resume_at, options.resume_drops)
     if not options.fork:
         resumed = load(store, source, options.cwd, until=options.resume_at)
         log = store.open(source, options.cwd) if options.persist else None
@@ -39,6 +42,23 @@ def open_conversation(options: SessionOptions, store: SessionStore) -> Conversat
         return Conversation(session_id=session_id, log=None, resumed=resumed)
     log = store.fork(source, session_id, options.cwd, until=options.resume_at)
     return Conversation(session_id=session_id, log=log, resumed=load(store, session_id, options.cwd))
+
+
+def _check_drop(store: SessionStore, source: str, cwd: Path, after: str, expected: str) -> None:
+    """
+    Raises:
+        SessionError: the first prompt after the cut is another one.
+    """
+    ids = [point.message_id for point in points(store.load(source, cwd))]
+    kept = {message_id for message_id in ids if message_id in _chain_until(store, source, cwd, after)}
+    dropped = next((message_id for message_id in ids if message_id not in kept), None)
+    if dropped != expected:
+        found = dropped or "no turn"
+        raise SessionError(f"Resume rejected by --resume-drops-turn: {found} would be dropped, not {expected}.")
+
+
+def _chain_until(store: SessionStore, source: str, cwd: Path, after: str) -> set[str]:
+    return {record.origin.uuid for record in load(store, source, cwd, until=after).records}
 
 
 def _new(options: SessionOptions, store: SessionStore) -> Conversation:

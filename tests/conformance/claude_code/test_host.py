@@ -128,3 +128,16 @@ async def test_a_resume_knows_what_was_said(claude: Opened):
     last = events[-1]
     assert isinstance(last, TurnEnded)
     assert last.text == "Ada."
+
+
+async def test_other_settings_start_it_anew_in_the_same_conversation(claude: Opened):
+    async with claude("Nice to meet you.", "Ada.") as agent:
+        await turn(agent, "my name is Ada")
+        session_id = agent.info.session_id
+        await agent.restart(arguments=("--model", "claude-haiku-4-5"))
+        events = await turn(agent, "what is my name?")
+        assert agent.info.session_id == session_id
+        assert agent.info.model.startswith("claude-haiku-4-5")
+    last = events[-1]
+    assert isinstance(last, TurnEnded)
+    assert last.text == "Ada."

@@ -21,7 +21,7 @@ from weft.connect.stream_json import outgoing
 from weft.connect.stream_json.edits import EditTracker
 from weft.connect.stream_json.fields import initialized
 from weft.connect.stream_json.read import Reader
-from weft.errors import ConnectionLost, ProviderError, RemoteProtocolError, TransportError
+from weft.errors import ConnectionLost, ProviderError, RemoteProtocolError, TransportError, UsageError
 from weft.protocols.stream_json import (
     ControlCancel,
     ControlRequest,
@@ -128,6 +128,21 @@ class StreamJsonConnection:
 
     def events(self) -> AsyncIterator[AgentEvent]:
         return aiter(self._channel)
+
+    async def restart(self, *, arguments: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> None:
+        """Other settings for the same conversation: the child ends, and the next command starts it anew where it was.
+
+        Raises:
+            UsageError: a turn is running.
+        """
+        if self._reader.in_turn:
+            raise UsageError("A turn is running; stop it before the settings change.")
+        self._options = msgspec.structs.replace(
+            self._options,
+            arguments=tuple(arguments) if arguments is not None else self._options.arguments,
+            env=env if env is not None else self._options.env,
+        )
+        await self._stop()
 
     # --- the child -------------------------------------------------------------------------------------------
 

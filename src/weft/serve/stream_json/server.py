@@ -157,6 +157,7 @@ class StreamServer:
         async with self._opening:
             session = self._session
             if session is None:
+                self._translator.forward_subagent_text((initialize or {}).get("forwardSubagentText") is True)
                 session = await self._opener(initialize or {}, self.ask)
                 await self._group.start(self._own, session)
                 self._session = session

@@ -85,6 +85,10 @@ class Translator:
         self._cleared = False
         self._results = results.Counter()
 
+    def forward_subagent_text(self, on: bool) -> None:
+        """Whether what subagents say is told, besides the tools that they use."""
+        self._subagent_text = on
+
     @property
     def session_id(self) -> str:
         return self._info.session_id if self._info is not None else ""
