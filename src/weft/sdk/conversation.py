@@ -10,7 +10,6 @@ from weft.errors import SessionError, UsageError
 from weft.sessions.files import check_id
 from weft.sessions.port import SessionLog, SessionStore, SessionSummary
 from weft.sessions.resume import Resumed, load
-from weft.sessions.rewind import points
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +48,8 @@ def _check_drop(store: SessionStore, source: str, cwd: Path, after: str, expecte
     Raises:
         SessionError: the first prompt after the cut is another one.
     """
+    from weft.sessions.rewind import points
+
     ids = [point.message_id for point in points(store.load(source, cwd))]
     kept = {message_id for message_id in ids if message_id in _chain_until(store, source, cwd, after)}
     dropped = next((message_id for message_id in ids if message_id not in kept), None)
