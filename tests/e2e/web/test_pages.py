@@ -39,6 +39,28 @@ class Gate:
         site.portal.call(self.event.set)
 
 
+HOLD_WHAT_ARRIVES = """
+let held = [];
+Object.defineProperty(WebSocket.prototype, "onmessage", { set(hear) {
+  this.addEventListener("message", (event) => (held ? held.push(() => hear(event)) : hear(event)));
+} });
+globalThis.letIn = () => { const now = held; held = null; for (const hear of now) hear(); };
+"""
+
+
+def test_what_is_sent_before_the_host_has_answered_waits_for_its_conversation(serve: Serve, visit: Go) -> None:
+    site = serve([said("The quick answer.")])
+    here = visit(site)
+    here.context.add_init_script(HOLD_WHAT_ARRIVES)
+    quick = here.new_page()
+    quick.goto(here.page.url)
+    quick.fill(".composer textarea", "Are you there?")
+    quick.keyboard.press("Enter")
+    quick.evaluate("letIn()")
+    quick.wait_for_selector("text=The quick answer.")
+    assert len(sent(site, Prompt)) == 1
+
+
 def test_a_reload_in_mid_turn_loses_nothing(serve: Serve, visit: Go) -> None:
     gate = Gate()
 

@@ -16,6 +16,7 @@ class Page {
     applyLanguage();
     applyTheme();
     this.transcripts = new Map();
+    this.early = [];
     this.current = location.hash.slice(1) || null;
     this.state = { folders: [], agents: [], conversations: [], panels: [] };
     this.socket = new Socket({ seen: () => this.seen(), frame: (frame) => this.frame(frame), state: (state) => this.link(state) });
@@ -54,8 +55,10 @@ class Page {
     return transcript && transcript.seq ? { [this.current]: transcript.seq } : {};
   }
 
+  /** To the conversation shown. What is sent before one is open waits for it: a quick typist loses nothing. */
   send(type, fields = {}) {
-    if (this.current) this.socket.send(type, { conversation: this.current, ...fields });
+    if (this.shown) this.socket.send(type, { conversation: this.current, ...fields });
+    else this.early.push([type, fields]);
   }
 
   link(state) {
@@ -126,6 +129,7 @@ class Page {
     else history.replaceState(null, "", location.pathname);
     this.drawAll();
     if (before !== id) this.composer.focus();
+    for (const [type, fields] of this.early.splice(0)) this.send(type, fields);
   }
 
   closed(id) {
