@@ -51,7 +51,7 @@ class Stage:
         return self.app.screen._compositor.render_strips()
 
     async def until(self, met: Callable[[], bool]) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while not met():
                 await self.pilot.pause(0.01)
 
@@ -109,7 +109,7 @@ async def on_stage(
         app = TerminalApp(parts, group)
         async with app.run_test(size=size) as pilot:
             stage = Stage(app, pilot, connection, opened)
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 while not opened:
                     await pilot.pause(0.01)
                 await app.conversation.settled()

@@ -38,7 +38,7 @@ Answer = Callable[[AgentEvent], Command | None]
 
 async def until(connection: Connection, done: Callable[[AgentEvent], bool], answer: Answer) -> list[AgentEvent]:
     seen: list[AgentEvent] = []
-    with anyio.fail_after(15):
+    with anyio.fail_after(30):
         async for event in connection.events():
             seen.append(event)
             reply = answer(event)

@@ -73,7 +73,7 @@ class Talk:
         for at, frame in enumerate(self.seen):
             if wanted(frame):
                 return self.seen.pop(at)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while True:
                 frames = json.loads(await self.socket.recv())
                 self.seen += frames

@@ -298,6 +298,6 @@ async def test_many_pages_and_a_slow_one_do_not_hold_each_other_up(tmp_path: Pat
             await slow.send("switchConversation", conversation=id)
             await slow.frame("conversationOpened")
             await quick.send("sendMessage", conversation=id, text="go")
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 await quick.chunk("turn_end")
                 await slow.chunk("turn_end")

@@ -14,7 +14,7 @@ def delta(text: str, *, index: int = 0, message: str = "m") -> Streamed:
 
 
 async def drain(channel: Channel) -> list[AgentEvent]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return [event async for event in channel]
 
 
@@ -35,7 +35,7 @@ async def test_a_reader_that_waits_gets_what_is_put_later():
         async for event in channel:
             seen.append(event)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(read)
             await anyio.lowlevel.checkpoint()

@@ -74,7 +74,7 @@ async def agent(
         connections.append(ScriptedConnection(list(turns), info=info))
         return connections[-1]
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(AcpAgent(there, open_session, MemoryStore(), greets=greets).run)
             yield Client(here, connections)
