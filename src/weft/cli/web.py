@@ -93,7 +93,12 @@ def make_host(arguments: argparse.Namespace) -> "WebHost":
             raise UsageError(f"There is no folder {folder}.")
     store = FileStore(weft_home(), foreign=claude_home())
     hub = Hub(
-        Folders(folders),
+        Folders(
+            folders,
+            shows_ignored=lambda folder: (
+                settings_of(folder, trust=arguments.trust).values.get("respectGitignore") is False
+            ),
+        ),
         lambda opening: open_connection(opening, model=arguments.model, trust=arguments.trust),
         shelf=SessionShelf(store),
         agents=KnownAgents((arguments.agent,), cwd=folders[0]),

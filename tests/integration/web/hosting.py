@@ -102,8 +102,9 @@ async def served(folder: Path, turns: Sequence[Turn] = (), **more: Any) -> Async
         agents.append(ScriptedConnection(turns))
         return agents[-1]
 
+    host_options = {name: more.pop(name) for name in ("head_limit", "ancestors") if name in more}
     hub = Hub(Folders([folder]), more.pop("open_agent", open_agent), **more)
-    host = WebHost(hub)
+    host = WebHost(hub, **host_options)
     async with anyio.create_task_group() as group:
         group.start_soon(host.serve)
         yield Served(host, hub, agents)
