@@ -228,6 +228,10 @@ class Session:
     def events(self) -> AsyncIterator[AgentEvent]:
         return aiter(self.channel)
 
+    def bursts(self) -> AsyncIterator[list[AgentEvent]]:
+        """The same events, in lists of those that wait. One reader, here or there."""
+        return self.channel.bursts()
+
     async def finish(self) -> None:
         """No more prompts will come from outside: waits for those that did and for background work, then closes the
         events."""
