@@ -72,8 +72,8 @@ class SessionControl:
         self._state.model = await self._choose(model)
         self._state.changed("model")
 
-    async def compact(self, history: History, instructions: str) -> None:
-        await self._compactor.now(history, instructions)
+    async def compact(self, history: History, instructions: str) -> str:
+        return await self._compactor.now(history, instructions)
 
     async def rewind(self, command: Rewind) -> str:
         done: list[str] = []

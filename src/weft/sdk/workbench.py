@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from weft.agent.compactor import Compactor
 from weft.agent.control import SessionControl
 from weft.agent.definitions import AgentDefinition
 from weft.agent.history import new_id
-from weft.agent.replay import to_events
 from weft.agent.session import Session
 from weft.agent.state import Offers
 from weft.agent.subagents import Subagents
@@ -355,7 +355,7 @@ class Workbench:
             thread=self.thread,
             control=control,
             resumed=resumed is not None,
-            replay=(lambda: to_events(resumed.records)) if resumed is not None and ground.options.replay else None,
+            replay=self._shown_again if resumed is not None and ground.options.replay else None,
             opening=self._bare_opening if ground.options.bare else self._opening,
             resources=self._resources(),
             background=self._background,
@@ -368,6 +368,14 @@ class Workbench:
         if ground.options.permission_tool is not None:
             self._ask_tool(ground.options.permission_tool, session)
         return session
+
+    def _shown_again(self) -> list[AgentEvent]:
+        from weft.agent.replay import to_events
+        from weft.sdk.sidelog import read_side_log
+
+        conversation = self.ground.conversation
+        records = conversation.resumed.records if conversation.resumed is not None else ()
+        return to_events(records, side=partial(read_side_log, conversation.log))
 
     def _ask_tool(self, name: str, session: Session) -> None:
         from weft.agent.prompt_tool import PromptTool
