@@ -301,3 +301,19 @@ async def test_many_pages_and_a_slow_one_do_not_hold_each_other_up(tmp_path: Pat
             with anyio.fail_after(30):
                 await quick.chunk("turn_end")
                 await slow.chunk("turn_end")
+
+
+async def test_a_message_that_is_sent_again_with_its_key_counts_once(tmp_path: Path) -> None:
+    async with served(
+        tmp_path,
+        [said("Heard.")],
+    ) as site:
+        await site.log_in()
+        async with site.connect() as socket:
+            talk = Talk(socket)
+            id = await talk.fresh()
+            for request in (1, 2):
+                await talk.send("sendMessage", conversation=id, text="Hello", key="k", request=request)
+                assert (await talk.frame("reply"))["request"] == request
+            await talk.chunk("turn_end")
+        assert [type(command) for command in site.agents[-1].commands] == [Prompt]

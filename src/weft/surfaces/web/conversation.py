@@ -48,6 +48,10 @@ WAITING = 256
 """Commands that may wait for an agent that does not take them."""
 
 
+KEYS = 100
+"""Messages of pages that are known again when they come twice."""
+
+
 class Viewer(Protocol):
     """A page: takes encoded frames, and never waits."""
 
@@ -67,6 +71,8 @@ class Conversation:
         self.transcript = Transcript()
         self.entry = anyio.Lock()
         """Prompts go in one at a time, in the order in which they came."""
+        self.arrived: deque[str] = deque(maxlen=KEYS)
+        """The keys of the last messages that pages sent."""
         self.viewers: set[Viewer] = set()
         self.info: e.SessionInfo | None = None
         self._start = start

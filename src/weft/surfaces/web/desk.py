@@ -118,7 +118,10 @@ class Desk:
                 await self._choose(message, conversation)
             case m.SendMessage():
                 async with conversation.entry:
-                    await self._send(message, conversation)
+                    if not message.key or message.key not in conversation.arrived:
+                        await self._send(message, conversation)
+                        conversation.arrived.append(message.key)
+                self._reply(message, True)
             case m.WakeAgent():
                 async with conversation.entry:
                     if not conversation.live and await self._unavailable(conversation.opening.agent) is None:

@@ -70,10 +70,13 @@ class Attachment(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class SendMessage(InConversation, frozen=True, tag="sendMessage"):
+    """A page that does not know whether its message arrived sends it again, with the same `key`: it counts once."""
+
     text: str
     attachments: tuple[Attachment, ...] = ()
     steer: bool = False
     context: bool = True
+    key: str = ""
 
 
 class ToolApproval(InConversation, frozen=True, tag="toolApproval"):

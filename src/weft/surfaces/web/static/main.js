@@ -57,8 +57,9 @@ class Page {
 
   /** To the conversation shown. What is sent before one is open waits for it: a quick typist loses nothing. */
   send(type, fields = {}) {
-    if (this.shown) this.socket.send(type, { conversation: this.current, ...fields });
-    else this.early.push([type, fields]);
+    if (!this.shown) this.early.push([type, fields]);
+    else if (type === "sendMessage") this.socket.deliver(type, { conversation: this.current, ...fields });
+    else this.socket.send(type, { conversation: this.current, ...fields });
   }
 
   link(state) {
