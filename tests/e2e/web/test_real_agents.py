@@ -204,9 +204,28 @@ def test_the_page_drives_an_acp_agent(
     here.say("Make a file")
     here.page.wait_for_selector(".ask.permission", timeout=60_000)
     here.page.keyboard.press("1")
-    here.page.wait_for_selector("text=Made over ACP.")
+    here.page.wait_for_selector("text=Made over ACP.", timeout=30_000)
     assert (project / "acp.txt").exists()
     here.leave()
+    running.stop()
+
+    again = model(["Still the same talk."])
+    there = visit(command(project, environment(again, fresh_home)))
+    goes_on(there, again, "Make a file", "Made over ACP.", "Still the same talk.")
+    assert there.page.locator(".row").count() == 1
+    there.leave()
+
+
+def goes_on(there: Any, server: FakeAnthropic, title: str, before: str, after: str) -> None:
+    """The conversation is in the list of another process, shows what was said, and its agent still knows it."""
+    there.page.click(f".row-title >> text={title}")
+    there.page.wait_for_selector(f"text={before}")
+    assert there.page.locator(".tool").count() == 1
+    there.say("Are you there?")
+    there.page.wait_for_selector(f"text={after}", timeout=60_000)
+    assert there.page.locator(f".log >> text={before}").count() == 1
+    asked = [str(request.body) for request in server.requests if "Are you there?" in str(request.body)]
+    assert asked and title in asked[0] and "**" in asked[0]
 
 
 CLAUDE = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"}
@@ -228,6 +247,13 @@ def test_the_page_drives_claude_code_over_stream_json(
     here.page.wait_for_selector("text=Written by Claude Code.", timeout=60_000)
     assert (project / "claude.txt").read_text() == "made\n"
     here.leave()
+    running.stop()
+
+    again = model(["Claude Code goes on."] * 8)
+    there = visit(command(project, env | again.env()))
+    goes_on(there, again, "Write a file", "Written by Claude Code.", "Claude Code goes on.")
+    assert there.page.locator(".row").count() == 1
+    there.leave()
 
 
 def test_the_page_drives_claude_code_through_its_acp_adapter(

@@ -54,7 +54,7 @@ class Served:
             origin=own if origin == "own" else origin,  # pyright: ignore[reportArgumentType]
             additional_headers=extra,
             max_size=None,
-            open_timeout=5,
+            open_timeout=30,
         )
 
 
