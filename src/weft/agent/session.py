@@ -35,6 +35,7 @@ from weft.schema.commands import (
     Cancel,
     Command,
     Compact,
+    Complete,
     DropPrompt,
     InputGiven,
     PermissionAnswered,
@@ -52,6 +53,7 @@ from weft.schema.commands import (
 from weft.schema.content import Content, Json, Text, text_of
 from weft.schema.events import (
     AgentEvent,
+    Completed,
     MessageDone,
     Notice,
     QueueChanged,
@@ -122,6 +124,10 @@ class Control(Protocol):
 
     async def app_call(self, command: AppCall) -> None:
         """Always ends in a `ToolEnded` with the command's id."""
+        ...
+
+    async def complete(self, command: Complete) -> Completed:
+        """What could come next in a prompt that is being typed."""
         ...
 
     async def delegate(self, agent: str, name: str, content: Content) -> str:
@@ -299,8 +305,13 @@ class Session:
                 await self.control.server(command)
             case AppCall():
                 self.group.start_soon(self.control.app_call, command)
+            case Complete():
+                self.group.start_soon(self._complete, command)
             case _:
                 raise UsageError(f"{type(command).__name__} cannot be used here.")
+
+    async def _complete(self, command: Complete) -> None:
+        self.channel.put(await self.control.complete(command))
 
     async def _compact(self, instructions: str) -> None:
         """Between turns only: a running turn compacts by itself when it must."""

@@ -23,6 +23,7 @@ from weft.schema.content import Content, Json, Text, ToolUse
 from weft.schema.events import (
     AgentEvent,
     Compacted,
+    Completion,
     Notice,
     ServerInfo,
     TaskChanged,
@@ -173,6 +174,9 @@ class Workbench:
             return {"added": [], "removed": [], "errors": dict.fromkeys(servers, reason)}
         return await self.servers.replace_own(servers)
 
+    async def _complete(self, text: str) -> tuple[int, tuple[Completion, ...]]:
+        return await self.servers.complete(text) if self.servers is not None else (0, ())
+
     def _subagent_event(self, event: AgentEvent) -> None:
         self.emit(event)
         if isinstance(event, TaskChanged):
@@ -319,6 +323,7 @@ class Workbench:
             rewinds=Rewinder(ground.store, lambda: ground.conversation.session_id, self.checkpoints),
             servers=self._server_command,
             set_servers=self._set_servers,
+            complete=self._complete,
             apps=lambda server, tool: self.servers.app_tool(server, tool) if self.servers is not None else None,
             fresh=self._fresh,
             pieces=self.pieces,

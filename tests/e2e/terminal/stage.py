@@ -81,9 +81,10 @@ async def on_stage(
     env: dict[str, str] | None = None,
     fail: Exception | None = None,
     found: Sequence[Found] = (),
+    info: e.SessionInfo = INFO,
     **more: object,
 ) -> AsyncIterator[Stage]:
-    connection = ScriptedConnection(turns, info=INFO, history=history)
+    connection = ScriptedConnection(turns, info=info, history=history)
     opened: list[Opening] = []
 
     async def start(opening: Opening) -> Connection:

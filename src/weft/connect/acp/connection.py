@@ -320,7 +320,8 @@ class AcpConnection:
         if not self.alive:
             raise ConnectionLost("the agent is gone")
         try:
-            await self._do(command)
+            if not isinstance(command, c.Complete):
+                await self._do(command)
         except TransportError as error:
             raise ConnectionLost(str(error)) from error
         except RpcError as error:
@@ -358,7 +359,7 @@ class AcpConnection:
                 await self._slash("compact", words)
             case c.StopTask(task_id=task):
                 await self._terminals.kill(task)
-            case c.SetTitle() | c.Rewind() | c.ServerCommand() | c.AppCall():
+            case c.SetTitle() | c.Rewind() | c.ServerCommand() | c.AppCall() | c.Complete():
                 await self._cannot(f"{type(command).__name__} is not something that ACP agents do")
 
     def _new_id(self) -> str:

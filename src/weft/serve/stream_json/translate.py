@@ -14,6 +14,7 @@ from weft.schema.events import (
     AskWithdrawn,
     BlockDone,
     Compacted,
+    Completed,
     HookRan,
     InputRequested,
     MessageDone,
@@ -163,6 +164,7 @@ class Translator:
                 | TodosChanged()
                 | UsageChanged()
                 | QueueChanged()
+                | Completed()
             ):
                 return []
         assert_never(event)

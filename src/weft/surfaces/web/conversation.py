@@ -21,6 +21,7 @@ from weft.schema import commands as c
 from weft.schema import events as e
 from weft.schema.content import text_of
 from weft.schema.messages import ThinkingConfig
+from weft.surfaces.completing import Completing
 from weft.surfaces.web.export import Transcript
 from weft.surfaces.web.frames import Chunked, ConversationOpened, Row, encode_frame
 from weft.surfaces.web.log import ChunkLog
@@ -102,6 +103,7 @@ class Conversation:
         self._some = anyio.Event()
         self._dirty = anyio.Event()
         self._pace = FLUSH
+        self._completing = Completing(self._put)
 
     @property
     def id(self) -> str:
@@ -228,6 +230,10 @@ class Conversation:
         self._put(command)
         return True
 
+    async def complete(self, text: str) -> e.Completed:
+        """What could come next after `text`, as far as only the agent knows; it is not started for this."""
+        return await self._completing.ask(text) if self.live else e.Completed(id="")
+
     def _put(self, command: c.Command) -> None:
         self._commands.append(command)
         self._some.set()
@@ -304,6 +310,9 @@ class Conversation:
             return
         before = self.state
         match event:
+            case e.Completed():
+                self._completing.take(event)
+                return
             case e.SessionStarted(info=info) | e.SessionChanged(info=info):
                 self._learn(info)
             case e.TurnStarted():

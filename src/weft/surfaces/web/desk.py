@@ -159,8 +159,14 @@ class Desk:
                 await conversation.send(c.ServerCommand(server, action), hub.group)
             case m.AppCall(call=call, server=server, tool=tool, arguments=given):
                 await conversation.send(c.AppCall(f"app_{call}", server, tool, given), hub.group)
+            case m.CompletePrompt(text=text):
+                hub.group.start_soon(self._complete, message, conversation, text)
             case _:
                 assert_never(message)
+
+    async def _complete(self, message: m.CompletePrompt, conversation: Conversation, text: str) -> None:
+        found = await conversation.complete(text)
+        self._reply(message, {"start": found.start, "items": found.items})
 
     async def _send(self, message: m.SendMessage, conversation: Conversation) -> None:
         if not conversation.live:

@@ -5,7 +5,7 @@
                clearConversation setMode setThink setModel setWorkspaceFolder
     ours       wakeAgent inputAnswer editQueued renameConversation forkConversation searchConversations
                olderMessages rewind exportConversation compact stopTask serverAction setAgent getPanel
-               setSetting removeRule addFolder newLink
+               setSetting removeRule addFolder newLink completePrompt
 
 Messages about a conversation name it; an answer counts only for a request that is open in that conversation.
 """
@@ -216,6 +216,12 @@ class AppCall(InConversation, frozen=True, tag="appCall"):
     arguments: Json = {}
 
 
+class CompletePrompt(InConversation, frozen=True, tag="completePrompt"):
+    """What could come next after `text`, the prompt up to the cursor, where only the agent knows."""
+
+    text: str
+
+
 class GetPanel(PageMessage, frozen=True, tag="getPanel"):
     panel: str
     folder: str = ""
@@ -279,6 +285,7 @@ ConversationMessage: TypeAlias = (
     | StopTask
     | ServerAction
     | AppCall
+    | CompletePrompt
 )
 FromPage: TypeAlias = HostMessage | ConversationMessage
 

@@ -20,7 +20,8 @@ class Page {
     this.current = location.hash.slice(1) || null;
     this.state = { folders: [], agents: [], conversations: [], panels: [] };
     this.socket = new Socket({ seen: () => this.seen(), frame: (frame) => this.frame(frame), state: (state) => this.link(state) });
-    const deps = { socket: this.socket, transcript: () => this.shown, send: (type, fields) => this.send(type, fields) };
+    const deps = { socket: this.socket, transcript: () => this.shown, send: (type, fields) => this.send(type, fields),
+      ask: (type, fields) => this.socket.ask(type, { conversation: this.current, ...fields }) };
     this.panels = new Panels(deps);
     connectApps((type, fields) => this.send(type, fields));
     this.composer = new Composer(deps);
