@@ -12,7 +12,6 @@ from weft.agent.asks import Asks
 from weft.agent.options import SessionOptions
 from weft.agent.state import State
 from weft.errors import ToolError, UsageError, WeftError
-from weft.mcp.names import spellings
 from weft.mcp.visible import visible
 from weft.permissions.port import Gate
 from weft.schema.commands import ServerCommand
@@ -290,6 +289,8 @@ class Servers:
     # --- prompts and resources
 
     def prompts(self) -> Sequence[CommandInfo]:
+        from weft.mcp.names import spellings
+
         found: list[CommandInfo] = []
         for prompt in self.host.prompts():
             hint = " ".join(f"<{a.name}>" if a.required else f"[{a.name}]" for a in prompt.arguments)
@@ -299,6 +300,8 @@ class Servers:
         return tuple(found)
 
     async def prompt(self, name: str, arguments: Sequence[str]) -> Content:
+        from weft.mcp.names import spellings
+
         for info in self.host.prompts():
             if name in spellings(info.server, info.name):
                 given = {

@@ -132,9 +132,9 @@ class HostileServer:
                 argument = params["argument"]
                 known = cast("list[str]", self.spec.get("values", {}).get(argument["name"], []))
                 given = cast("Message", cast("Message", params.get("context") or {}).get("arguments") or {})
-                found = [value for value in known if value.startswith(argument["value"])]
-                found = [value.replace("?", "-".join(given.values())) for value in found]
-                self.answer(number, {"completion": {"values": found}})
+                fit = [value for value in known if value.startswith(argument["value"])]
+                values = [value.replace("?", "-".join(given.values())) for value in fit]
+                self.answer(number, {"completion": {"values": values}})
             case "skills/list" if "skills" in self.spec:
                 self.answer(number, {"skills": self.spec["skills"]})
             case "resources/read" if params["uri"] in self.spec.get("files", {}):

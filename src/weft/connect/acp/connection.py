@@ -332,7 +332,8 @@ class AcpConnection:
     async def _do(self, command: c.Command) -> None:
         match command:
             case c.Prompt():
-                self._queue.append(command if command.id else msgspec.structs.replace(command, id=self._new_id()))
+                named = command.id or f"prompt_{next(self._ids)}"
+                self._queue.append(msgspec.structs.replace(command, id=named))
                 if self._turn is not None:
                     await self._queue_changed()
                 self._wake.set()
@@ -361,9 +362,6 @@ class AcpConnection:
                 await self._terminals.kill(task)
             case c.SetTitle() | c.Rewind() | c.ServerCommand() | c.AppCall() | c.Complete():
                 await self._cannot(f"{type(command).__name__} is not something that ACP agents do")
-
-    def _new_id(self) -> str:
-        return f"prompt_{next(self._ids)}"
 
     async def _queue_changed(self) -> None:
         waiting = tuple(e.QueuedPrompt(prompt.id, text_of(prompt.content)) for prompt in self._queue)
