@@ -32,7 +32,7 @@ bench:  ## start-up, overhead, memory, streams and sessions beside the peers; wr
 	$(RUN) python bench/run.py
 	$(RUN) python scripts/benchmarks.py
 
-soak:  ## conversations through four surfaces at once, measured; SECONDS=60 by default
+soak:  ## conversations through every surface at once, measured; SECONDS=60 by default
 	$(RUN) python tests/suites/soak.py --seconds $(or $(SECONDS),60)
 
 fuzz:  ## every parser and protocol core; SECONDS=60 for each kind by default
