@@ -5,6 +5,7 @@ Its sockets are files in a folder that only we can enter, not ports that every p
 `jupyter_client` starts the process itself; it is imported when the first code is run.
 """
 
+import importlib
 import importlib.util
 import re
 import tempfile
@@ -43,6 +44,8 @@ class _Manager(Protocol):
 
 
 def kernel_is_installed() -> bool:
+    """As of now: what was installed since we started counts."""
+    importlib.invalidate_caches()
     return all(importlib.util.find_spec(name) is not None for name in ("jupyter_client", "ipykernel"))
 
 

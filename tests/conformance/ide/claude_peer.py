@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -11,35 +11,17 @@ from typing import Any, Self
 
 import anyio
 
-from tests.conformance.ide.controlled_server import ControlledToolbox, alter_lock
 from tests.peers import peer_bin
 from weft.ide.editors.headless.editor import HeadlessEditor
 from weft.ide.editors.headless.languages import ServerSpec
 from weft.ide.server import IdeServer
 from weft.schema.content import Text, ToolUse
 from weft.testing.fake_anthropic import FakeAnthropic
-from weft.transports.websocket import WebSocketStream
+from weft.transports.kernel import kernel_is_installed
 
 FILES = {"calc.py": "def add(a, b):\n    return a + b\n", "notes.txt": "one\ntwo\nthree\nfour\n"}
 SUM = "def add(a, b):\n    return a + b  # sum\n"
-LIMIT = 30.0
-
-
-class TappedServer(IdeServer):
-    """Weft's server, with its sockets at hand for breaking them."""
-
-    def __init__(self, editor: HeadlessEditor, **kwargs: Any) -> None:
-        super().__init__(editor, **kwargs)
-        self.opened: list[Mapping[str, str]] = []
-        self.sockets: list[Any] = []
-
-    async def _attend(self, stream: WebSocketStream) -> None:
-        self.opened.append({name.lower(): value for name, value in stream.headers.items()})
-        self.sockets.append(stream._socket)
-        try:
-            await super()._attend(stream)
-        finally:
-            self.sockets.remove(stream._socket)
+LIMIT = 60.0
 
 
 class ClaudePeer:
@@ -49,28 +31,19 @@ class ClaudePeer:
         self,
         folder: Path,
         *arguments: str,
-        ide_folder: Path | None = None,
         use_port: bool = True,
-        env: Mapping[str, str] | None = None,
-        config: Mapping[str, object] | None = None,
         mode: str = "default",
-        lock: Mapping[str, object] | None = None,
-        subprotocol: bool = True,
         servers: tuple[ServerSpec, ...] = (),
+        jupyter: Callable[[], bool] = kernel_is_installed,
         through: Sequence[str] = (),
-        cwd: str = "ws",
     ) -> None:
         self.home = folder / "home"
-        self.ws = folder / cwd
+        self.ws = folder / "ws"
         self._arguments = arguments
-        self._ide_folder = ide_folder or self.ws
         self._use_port = use_port
-        self._env = dict(env or {})
-        self._config = dict(config or {})
         self._mode = mode
-        self._lock = lock
-        self._subprotocol = subprotocol
         self._servers = servers
+        self._jupyter = jupyter
         self._through = through
         self._tmux_name = f"weft-{folder.name[-20:]}"
         self._stack = AsyncExitStack()
@@ -83,18 +56,12 @@ class ClaudePeer:
             (self.ws / name).write_text(text)
         trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
         settings = {"hasCompletedOnboarding": True, "theme": "dark", "lastOnboardingVersion": "99.0.0"}
-        config = {**settings, "projects": {str(self.ws): trusted}, **self._config}
+        config = {**settings, "projects": {str(self.ws): trusted}}
         (self.home / ".claude.json").write_text(json.dumps(config))
         enter = self._stack.enter_async_context
         self._model = await enter(FakeAnthropic(self._reply))
-        self.editor = await enter(HeadlessEditor([self._ide_folder], name="Weft", servers=self._servers))
-        self.toolbox = ControlledToolbox(self.editor)
-        self.server = TappedServer(self.editor, home=self.home / ".claude", toolbox=self.toolbox, tap=self._tap)
-        if not self._subprotocol:
-            self.server.subprotocols = ()
-        await enter(self.server)
-        if self._lock is not None:
-            alter_lock(self.home / ".claude", self.server.lock, self._lock)
+        self.editor = await enter(HeadlessEditor([self.ws], name="Weft", servers=self._servers, jupyter=self._jupyter))
+        self.server = await enter(IdeServer(self.editor, home=self.home / ".claude", tap=self._tap))
         return self
 
     async def __aexit__(
@@ -119,7 +86,6 @@ class ClaudePeer:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
             **(self.server.environment if self._use_port else {}),
-            **self._env,
         }
         variables = [f"{name}={value}" for name, value in env.items()]
         claude = [str(peer_bin("claude")), "--permission-mode", self._mode, *self._arguments]
@@ -145,6 +111,14 @@ class ClaudePeer:
 
     async def key(self, *keys: str) -> None:
         await self.tmux("send-keys", "-t", "x", *keys)
+
+    async def choose(self, key: str) -> None:
+        """Answers the question on the screen. One that has only just come up takes no key yet: then again."""
+        while "Do you want to" in await self.screen():
+            await self.key(key)
+            with anyio.move_on_after(2):
+                while "Do you want to" in await self.screen():
+                    await anyio.sleep(0.05)
 
     async def say(self, text: str) -> None:
         await self.tmux("send-keys", "-t", "x", "-l", text)
@@ -183,8 +157,8 @@ class ClaudePeer:
     async def edit(self) -> dict[str, str]:
         """Has the model propose an edit, and returns what was asked of the editor."""
         await self.say("[[edit]] go")
-        assert await self.until(lambda: len(self.toolbox.diffs)), await self.screen()
-        await anyio.sleep(0.5)
+        assert await self.until(lambda: len(self.server.toolbox.diffs)), await self.screen()
+        await self.shows("Do you want to")
         return self.calls("openDiff")[0]["arguments"]
 
     # The model.
@@ -192,6 +166,11 @@ class ClaudePeer:
     @property
     def requests(self) -> list[dict[str, Any]]:
         return [request.body for request in self._model.requests if request.body.get("tools")]
+
+    def tools_of_the_model(self) -> set[str]:
+        """Those of ours that the last request has, or names for later."""
+        names = {tool["name"] for tool in self.requests[-1]["tools"]} | set(re.findall(r"mcp__ide__\w+", self.told()))
+        return {name for name in names if name.startswith("mcp__ide__")}
 
     def told(self) -> str:
         """All text of the last request."""

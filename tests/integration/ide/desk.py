@@ -1,5 +1,6 @@
 """An editor with its server, and agents attached to it over real sockets."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -10,6 +11,7 @@ import anyio
 from weft.ide.editors.headless.editor import HeadlessEditor
 from weft.ide.editors.headless.languages import find_servers
 from weft.ide.server import IdeServer
+from weft.transports.kernel import kernel_is_installed
 from weft.workspace.ide.link import IdeLink
 from weft.workspace.ide.locks import find_locks
 from weft.workspace.ide.workspace import IdeWorkspace
@@ -19,17 +21,20 @@ CALC = "def add(a, b):\n    return a + b\n"
 
 
 class Desk:
-    def __init__(self, folder: Path, *, servers: bool = False) -> None:
+    def __init__(self, folder: Path, *, servers: bool = False, jupyter: Callable[[], bool] | None = None) -> None:
         self.folder = folder
         self.file = folder / "calc.py"
         self.file.write_text(CALC)
         self._servers = find_servers(trusted=False) if servers else ()
+        self._jupyter = jupyter
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self.editor = await self._stack.enter_async_context(
-            HeadlessEditor([self.folder], servers=self._servers, kernel=False)
+        kernel = self._jupyter is not None
+        editor = HeadlessEditor(
+            [self.folder], servers=self._servers, kernel=kernel, jupyter=self._jupyter or kernel_is_installed
         )
+        self.editor = await self._stack.enter_async_context(editor)
         self.server = IdeServer(self.editor, home=Path.home() / ".claude", keep=Path.home() / ".weft", debounce=0.01)
         await self._stack.enter_async_context(self.server)
         self.work = await self.attach()

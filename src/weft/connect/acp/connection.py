@@ -320,8 +320,7 @@ class AcpConnection:
         if not self.alive:
             raise ConnectionLost("the agent is gone")
         try:
-            if not isinstance(command, c.Complete):
-                await self._do(command)
+            await self._do(command)
         except TransportError as error:
             raise ConnectionLost(str(error)) from error
         except RpcError as error:
@@ -332,8 +331,7 @@ class AcpConnection:
     async def _do(self, command: c.Command) -> None:
         match command:
             case c.Prompt():
-                named = command.id or f"prompt_{next(self._ids)}"
-                self._queue.append(msgspec.structs.replace(command, id=named))
+                self._queue.append(command if command.id else msgspec.structs.replace(command, id=self._new_id()))
                 if self._turn is not None:
                     await self._queue_changed()
                 self._wake.set()
@@ -360,8 +358,11 @@ class AcpConnection:
                 await self._slash("compact", words)
             case c.StopTask(task_id=task):
                 await self._terminals.kill(task)
-            case c.SetTitle() | c.Rewind() | c.ServerCommand() | c.AppCall() | c.Complete():
+            case c.SetTitle() | c.Rewind() | c.ServerCommand() | c.AppCall():
                 await self._cannot(f"{type(command).__name__} is not something that ACP agents do")
+
+    def _new_id(self) -> str:
+        return f"prompt_{next(self._ids)}"
 
     async def _queue_changed(self) -> None:
         waiting = tuple(e.QueuedPrompt(prompt.id, text_of(prompt.content)) for prompt in self._queue)

@@ -18,6 +18,7 @@ from weft.ide.port import Diff
 from weft.protocols.ide.catalogue import OpenFile
 from weft.protocols.ide.values import Accepted, Document, Rejected, Selection
 from weft.tools.diff import Hunk, accept, hunks
+from weft.transports.kernel import kernel_is_installed
 
 
 class DiffShown(msgspec.Struct, frozen=True, tag_field="type", tag="diff_shown"):
@@ -62,8 +63,9 @@ class PageEditor(HeadlessEditor):
         trusted: bool = False,
         servers: tuple[ServerSpec, ...] | None = None,
         kernel: bool = True,
+        jupyter: Callable[[], bool] = kernel_is_installed,
     ) -> None:
-        super().__init__(folders, name=name, trusted=trusted, servers=servers, kernel=kernel)
+        super().__init__(folders, name=name, trusted=trusted, servers=servers, kernel=kernel, jupyter=jupyter)
         self._publish = publish
         self._pending: dict[str, _Pending] = {}
 

@@ -36,7 +36,6 @@ from weft.schema.events import (
     PermissionAsked,
     PlanProposed,
     QuestionAsked,
-    Streamed,
     ToolCalled,
     TurnEnded,
 )
@@ -46,7 +45,7 @@ from weft.serve.stream_json import asking
 from weft.serve.stream_json.translate import Translator
 from weft.sessions.codec import encode_record
 from weft.transports.awaited import Awaited
-from weft.transports.messages import LineStream
+from weft.transports.messages import MessageStream
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +73,7 @@ class StreamServer:
 
     def __init__(
         self,
-        stream: LineStream,
+        stream: MessageStream,
         translator: Translator,
         opener: Opener,
         answers: Answers,
@@ -190,18 +189,13 @@ class StreamServer:
             await self.write(message)
 
     async def _pump(self, session: Session) -> None:
-        async for events in session.bursts():
-            lines: list[bytes] = []
-            for event in events:
-                if isinstance(event, TurnEnded):
-                    lines += self._take_mirrored()
-                lines += self._translator.lines(event)
-            await self._stream.send_all(lines)
-            # What an event sets off comes after its line, never before.
-            for event in events:
-                if not isinstance(event, Streamed):
-                    self._follow(event, session, self._group)
-        await self._stream.send_all(self._take_mirrored())
+        async for event in session.events():
+            for message in self._translator.feed(event):
+                if message["type"] == "result":
+                    await self._flush_mirror()
+                await self.write(message)
+            self._follow(event, session, self._group)
+        await self._flush_mirror()
         self._written.set()
 
     def mirror(self, path: Path, record: Record) -> None:
@@ -210,12 +204,10 @@ class StreamServer:
         if not str(line.get("type")).startswith("api-request"):
             self._mirrored.setdefault(str(path), []).append(line)
 
-    def _take_mirrored(self) -> list[bytes]:
+    async def _flush_mirror(self) -> None:
         mirrored, self._mirrored = self._mirrored, {}
-        return [
-            encode({"type": "transcript_mirror", "filePath": path, "entries": entries})
-            for path, entries in mirrored.items()
-        ]
+        for path, entries in mirrored.items():
+            await self.write({"type": "transcript_mirror", "filePath": path, "entries": entries})
 
     def _follow(self, event: AgentEvent, session: Session, group: TaskGroup) -> None:
         match event:

@@ -23,8 +23,6 @@ class Popup(Widget):
         self.trigger: Trigger | None = None
         self.items: Sequence[Candidate] = ()
         self.at = 0
-        self.moved = False
-        """Whether the person went through the list."""
 
     @property
     def is_open(self) -> bool:
@@ -35,7 +33,7 @@ class Popup(Widget):
         return self.items[self.at] if self.items else None
 
     def show(self, trigger: Trigger | None, items: Sequence[Candidate]) -> None:
-        self.trigger, self.items, self.at, self.moved = trigger, items, 0, False
+        self.trigger, self.items, self.at = trigger, items, 0
         self.styles.height = min(ROWS, len(items))
         self.set_class(bool(items), "open")
         self.refresh()
@@ -46,7 +44,7 @@ class Popup(Widget):
 
     def move(self, by: int) -> None:
         if self.items:
-            self.at, self.moved = (self.at + by) % len(self.items), True
+            self.at = (self.at + by) % len(self.items)
             self.refresh()
 
     def render_line(self, y: int) -> Strip:

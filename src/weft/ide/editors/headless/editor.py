@@ -13,7 +13,8 @@ from weft.errors import WorkspaceError
 from weft.ide.editors.headless.documents import Documents, Open
 from weft.ide.editors.headless.languages import ServerSpec, find_servers
 from weft.ide.editors.headless.servers import LanguageServers
-from weft.ide.port import Diff, EditorEvent, Listener, Mentioned, SelectionMoved
+from weft.ide.editors.notebook import Notebook
+from weft.ide.port import Diff, EditorEvent, Listener, Mentioned, SelectionMoved, ToolsChanged
 from weft.ide.texts import find_range, offset_at, select
 from weft.protocols.ide.catalogue import SPECS, OpenFile
 from weft.protocols.ide.uris import to_path
@@ -28,7 +29,7 @@ from weft.protocols.ide.values import (
     Selection,
     Tab,
 )
-from weft.transports.kernel import Kernel, kernel_is_installed
+from weft.transports.kernel import kernel_is_installed
 
 Decide: TypeAlias = Callable[[Diff], Awaitable[Accepted | Rejected]]
 
@@ -43,6 +44,7 @@ class HeadlessEditor:
     """Entered, it may start language servers and a kernel; left, all of them have ended.
 
     `decide` stands in for the person that a diff is shown to. `servers` are those that were found, unless given.
+    `executeCode` is offered while `jupyter` says that there can be a kernel; with `kernel` false there is none.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class HeadlessEditor:
         trusted: bool = False,
         servers: tuple[ServerSpec, ...] | None = None,
         kernel: bool = True,
+        jupyter: Callable[[], bool] = kernel_is_installed,
     ) -> None:
         if not folders:
             raise WorkspaceError("an editor needs a folder")
@@ -66,7 +69,7 @@ class HeadlessEditor:
         self._listeners: list[Listener] = []
         self._stack = AsyncExitStack()
         self._servers: LanguageServers | None = None
-        self._kernel = Kernel(self._folders[0]) if kernel and kernel_is_installed() else None
+        self._notebook = Notebook(self._folders[0], installed=jupyter) if kernel else None
 
     @property
     def name(self) -> str:
@@ -78,8 +81,8 @@ class HeadlessEditor:
 
     @property
     def tools(self) -> frozenset[str]:
-        missing = set[str]() if self._kernel else {"executeCode"}
-        return frozenset(spec.name for spec in SPECS if spec.name not in missing)
+        there = self._notebook is not None and self._notebook.there
+        return frozenset(spec.name for spec in SPECS if there or spec.name != "executeCode")
 
     @property
     def servers(self) -> tuple[str, ...]:
@@ -89,8 +92,9 @@ class HeadlessEditor:
         group = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(group.cancel_scope.cancel)
         self._servers = LanguageServers(self._specs, self._folders[0], group)
-        if self._kernel:
-            self._stack.push_async_callback(self._kernel.stop)
+        if self._notebook:
+            self._stack.push_async_callback(self._notebook.stop)
+            group.start_soon(self._notebook.watch, lambda: self._tell(ToolsChanged()))
         return self
 
     async def __aexit__(
@@ -155,9 +159,9 @@ class HeadlessEditor:
         return [found[each] for each in paths]
 
     async def execute(self, code: str) -> Sequence[Output]:
-        if self._kernel is None:
-            raise WorkspaceError("No Jupyter kernel is installed here", hint="pip install 'weft[jupyter]'")
-        return await self._kernel.execute(code)
+        if self._notebook is None:
+            raise WorkspaceError("This editor runs no code")
+        return await self._notebook.execute(code)
 
     # What a person does.
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,7 +13,8 @@ import msgspec
 
 from weft.errors import WorkspaceError
 from weft.ide.editors.neovim.rpc import Neovim
-from weft.ide.port import Diff, EditorEvent, Listener, Mentioned, SelectionMoved
+from weft.ide.editors.notebook import Notebook
+from weft.ide.port import Diff, EditorEvent, Listener, Mentioned, SelectionMoved, ToolsChanged
 from weft.ide.texts import find_range, offset_at
 from weft.ide.tools import read_text
 from weft.protocols.ide.catalogue import SPECS, OpenFile
@@ -27,6 +29,7 @@ from weft.protocols.ide.values import (
     Selection,
     Tab,
 )
+from weft.transports.kernel import kernel_is_installed
 
 
 class _Pending(msgspec.Struct):
@@ -42,15 +45,21 @@ class _Tab(msgspec.Struct):
 class NeovimEditor:
     """Entered, it is connected. Leaving it closes the diffs that it showed, and nothing else.
 
-    `folders` are Neovim's working directory unless given.
+    `folders` are Neovim's working directory unless given. Neovim has no kernel: code runs in one of ours, while
+    `jupyter` says that there can be one.
     """
 
-    def __init__(self, address: str, folders: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, address: str, folders: Sequence[Path] = (), *, jupyter: Callable[[], bool] = kernel_is_installed
+    ) -> None:
         self._nvim = Neovim(address, self._hear)
         self._folders = tuple(folders)
         self._listeners: list[Listener] = []
         self._diffs: dict[str, _Pending] = {}
         self._latest: Selection | None = None
+        self._jupyter = jupyter
+        self._notebook: Notebook | None = None
+        self._stack = AsyncExitStack()
 
     @property
     def name(self) -> str:
@@ -62,15 +71,23 @@ class NeovimEditor:
 
     @property
     def tools(self) -> frozenset[str]:
-        return frozenset(spec.name for spec in SPECS if spec.name != "executeCode")
+        there = self._notebook is not None and self._notebook.there
+        return frozenset(spec.name for spec in SPECS if there or spec.name != "executeCode")
 
     @property
     def ended(self) -> anyio.Event:
         return self._nvim.ended
 
     async def __aenter__(self) -> Self:
-        await self._nvim.__aenter__()
-        self._folders = self._folders or (Path(self._nvim.cwd),)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._nvim)
+            self._folders = self._folders or (Path(self._nvim.cwd),)
+            notebook = self._notebook = Notebook(self._folders[0], installed=self._jupyter)
+            group = await stack.enter_async_context(anyio.create_task_group())
+            stack.callback(group.cancel_scope.cancel)
+            stack.push_async_callback(notebook.stop)
+            group.start_soon(notebook.watch, lambda: self._tell(ToolsChanged()))
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(
@@ -78,7 +95,7 @@ class NeovimEditor:
     ) -> bool | None:
         for id in tuple(self._diffs):
             await self._close(id)
-        return await self._nvim.__aexit__(kind, error, trace)
+        return await self._stack.__aexit__(kind, error, trace)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         self._listeners.append(listener)
@@ -145,7 +162,9 @@ class NeovimEditor:
         return found if found or wanted is None else [FileDiagnostics(wanted)]
 
     async def execute(self, code: str) -> Sequence[Output]:
-        raise WorkspaceError("No active notebook editor found.")
+        if self._notebook is None:
+            raise WorkspaceError("the editor is not running")
+        return await self._notebook.execute(code)
 
     async def _close(self, id: str) -> None:
         with anyio.move_on_after(2, shield=True):
