@@ -1,5 +1,8 @@
 RUN = python3 dev.py run
 
+# Other people's programs and a browser on a busy machine: one second try, and the summary names who needed it.
+PEERS = pytest -n 2 --dist loadfile --reruns 1 -r R
+
 .PHONY: help setup test check conformance e2e bench soak fuzz
 
 help:  ## what each target does
@@ -20,16 +23,16 @@ check:  ## ruff, pyright, import-linter, size gate
 
 conformance:  ## the suites with real peers, installed once into a cache outside the checkout
 	$(RUN) python scripts/peers.py install
-	$(RUN) pytest -n 2 --dist loadfile tests/conformance
-	$(RUN) pytest -n 2 --dist loadfile tests/e2e/web
-	$(RUN) pytest -n 2 --dist loadfile tests/e2e/terminal
+	$(RUN) $(PEERS) tests/conformance
+	$(RUN) $(PEERS) tests/e2e/web
+	$(RUN) $(PEERS) tests/e2e/terminal
 
 bench:  ## start-up, overhead, memory, streams and sessions beside the peers; writes docs/benchmarks.md
 	$(RUN) python bench/startup.py --install --only none
 	$(RUN) python bench/run.py
 	$(RUN) python scripts/benchmarks.py
 
-soak:  ## conversations through four surfaces at once, measured; SECONDS=60 by default
+soak:  ## conversations through every surface at once, measured; SECONDS=60 by default
 	$(RUN) python tests/suites/soak.py --seconds $(or $(SECONDS),60)
 
 fuzz:  ## every parser and protocol core; SECONDS=60 for each kind by default

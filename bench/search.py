@@ -2,7 +2,10 @@
 
     python bench/search.py [--files N] [--calls N] [--rounds N]
 
-Runs are interleaved; CPU is of children and ourselves together. Exits with 1 when a ratio is over 1.3 or memory grows.
+Runs are interleaved; CPU is of children and ourselves together, the median of the rounds. Wall time is the least of
+the rounds, which a busy machine disturbs least. Plain ripgrep writes to /dev/null, with the same options that decide
+what is searched. Exits with 1 when the CPU of a search is over 1.3 times ripgrep's or memory grows; wall time on a busy
+machine is shown, not judged.
 """
 
 import argparse
@@ -20,15 +23,19 @@ from pathlib import Path
 import anyio
 
 from weft.testing.tool_context import fake_tool_context
+from weft.tools.bash import Bash
 from weft.tools.edit import Edit
 from weft.tools.glob import Glob
 from weft.tools.grep import Grep
 from weft.tools.port import ToolContext
 from weft.tools.read import Read
 from weft.tools.ripgrep import BASE, find_ripgrep
+from weft.tools.write import Write
 from weft.workspace.local import LocalWorkspace
 
 MAX_RATIO = 1.3
+MAX_GROWTH = 3.0
+"""Megabytes, from the end of the first tenth of the calls to the end of the last."""
 
 
 def make_tree(root: Path, files: int) -> None:
@@ -99,14 +106,14 @@ async def compare(context: ToolContext, root: Path, rounds: int) -> bool:
         for _ in range(rounds):
             plain.append(measure_plain(argv, root))
             ours.append(await measure_tool(run))
-        walls = [statistics.median(run[0] for run in runs) for runs in (plain, ours)]
+        walls = [min(run[0] for run in runs) for runs in (plain, ours)]
         cpus = [statistics.median(run[1] for run in runs) for runs in (plain, ours)]
         ratios = [walls[1] / walls[0], cpus[1] / cpus[0]]
         print(
             f"{name:12} wall: rg {walls[0] * 1000:6.1f} ms, ours {walls[1] * 1000:6.1f} ms, ratio {ratios[0]:.2f}; "
             f"cpu: rg {cpus[0] * 1000:6.1f} ms, ours {cpus[1] * 1000:6.1f} ms, ratio {ratios[1]:.2f}"
         )
-        good = good and min(ratios) <= MAX_RATIO
+        good = good and ratios[1] <= MAX_RATIO
     return good
 
 
@@ -117,23 +124,32 @@ def resident() -> float:
 
 
 async def keeps_flat(context: ToolContext, root: Path, calls: int) -> bool:
+    """Reads and edits of thousands of files, and now and then a command, a new file and a search."""
     names = [str(path) for path in sorted((root / "src").rglob("*.py"))[:6000]]
-    read, edit = Read(), Edit()
+    read, edit, write, bash, grep = Read(), Edit(), Write(), Bash(), Grep()
     marks: list[float] = []
     for number in range(calls):
         name = names[number % len(names)]
-        await read.run(read.decode({"file_path": name}), context)
         if number % 4 == 0:
             old, new = ("def", "fed") if (number // len(names)) % 2 == 0 else ("fed", "def")
             args = {"file_path": name, "old_string": old, "new_string": new, "replace_all": True}
             await edit.run(edit.decode(args), context)
+        elif number % 100 == 1:
+            await bash.run(bash.decode({"command": f"seq {number}"}), context)
+        elif number % 100 == 2:
+            await write.run(write.decode({"file_path": f"{root}/new/{number}.txt", "content": "x" * number}), context)
+        elif number % 100 == 3:
+            where = {"pattern": "return", "path": str(Path(name).parent), "output_mode": "content"}
+            await grep.run(grep.decode(where), context)
+        else:
+            await read.run(read.decode({"file_path": name}), context)
         if number % (calls // 10) == calls // 10 - 1:
             gc.collect()
             marks.append(resident())
     print("memory in MB after each tenth of", calls, "calls:", " ".join(f"{mark:.1f}" for mark in marks))
-    growth = marks[-1] - marks[4]
-    print(f"growth over the second half: {growth:.1f} MB")
-    return growth < 4
+    growth = marks[-1] - marks[0]
+    print(f"growth since the first tenth: {growth:.1f} MB")
+    return growth < MAX_GROWTH
 
 
 async def run(arguments: argparse.Namespace) -> int:

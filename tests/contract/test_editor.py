@@ -130,7 +130,7 @@ DIFF = Diff(
     ],
 )
 async def test_the_page_decides_whole_changed_or_by_hunk(tmp_path: Path, answer, outcome: Decision) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         events: list[PageEvent] = []
         answers: list[Decision] = []
         async with PageEditor([tmp_path], events.append, servers=(), kernel=False) as editor:

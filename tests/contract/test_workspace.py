@@ -98,14 +98,14 @@ async def test_a_removed_file_is_gone(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize(("line", "code"), [("echo hello", 0), ("echo hello; exit 3", 3)])
 async def test_a_command_gives_its_output_and_code(workspace: Workspace, line: str, code: int) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         process = await workspace.start(RunSpec(shell=line, cwd=workspace.roots[0]))
         assert b"".join([data async for data in process.output()]) == b"hello\n"
         assert await process.wait() == code
 
 
 async def test_a_killed_command_ends(workspace: Workspace) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         process = await workspace.start(RunSpec(shell="sleep 60", cwd=workspace.roots[0]))
         await process.kill()
         assert await process.wait() < 0

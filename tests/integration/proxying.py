@@ -85,7 +85,7 @@ class Stage:
     ) -> HttpResponse:
         data = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         given = {"x-api-key": self.grant.nonce, "content-type": "application/json"} if headers is None else headers
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             return await self.http.send(
                 method or ("GET" if body is None else "POST"), self.proxy.url + path, given, data
             )

@@ -47,7 +47,7 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 async def until(events: AsyncIterator[e.AgentEvent], kind: type[e.AgentEvent]) -> list[e.AgentEvent]:
     heard: list[e.AgentEvent] = []
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async for event in events:
             heard.append(event)
             if isinstance(event, kind):
@@ -163,7 +163,7 @@ async def test_once_left_the_events_end_and_nothing_can_be_sent(make: Make) -> N
     async with make([said("hi")]) as connection:
         events = aiter(connection.events())
         await until(events, e.SessionStarted)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         assert [event async for event in events] == []
     with pytest.raises(ConnectionLost):
         await connection.send(c.Prompt("hi"))

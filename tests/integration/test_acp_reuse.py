@@ -62,7 +62,7 @@ async def turn(connection: AcpConnection) -> str:
 async def test_only_a_change_of_mode_folder_or_a_fault_reconnects(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             agents = Agents(tasks)
             async with ReusedConnection(agents.connect) as reused:
@@ -85,7 +85,7 @@ async def test_only_a_change_of_mode_folder_or_a_fault_reconnects(tmp_path: Path
 
 
 async def test_a_session_is_loaded_only_when_it_differs_and_stale_words_are_dropped(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             agents = Agents(tasks)
             async with ReusedConnection(agents.connect) as reused:
@@ -120,7 +120,7 @@ async def test_the_agents_end_closes_the_turn_and_the_events(tmp_path: Path) -> 
 
         return ScriptedConnection([turn_], info=e.SessionInfo(request.session_id, str(request.cwd), "m"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(AcpAgent(there, dies, MemoryStore()).run)
             async with AcpConnection(GivenStream(here), AcpOptions(cwd=tmp_path)) as connection:

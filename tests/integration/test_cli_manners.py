@@ -96,7 +96,7 @@ async def test_verbose_text_tells_of_tools_beside_the_answer(tmp_path: Path, fre
 
 async def test_a_terminated_run_says_143_and_leaves_no_child(tmp_path: Path, fresh_home: Path):
     async with FakeAnthropic([call("Bash", command=SLEEP), "never"]) as server:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             env = environment(server, fresh_home)
             process = await started(tmp_path, env, "-p", "hi", "--allowedTools", "Bash")
             child = await pid_in(tmp_path / "pid")
@@ -108,7 +108,7 @@ async def test_a_terminated_run_says_143_and_leaves_no_child(tmp_path: Path, fre
 @pytest.mark.parametrize("times", [1, 2])
 async def test_an_interrupt_ends_the_turn_and_a_second_one_the_process(times: int, tmp_path: Path, fresh_home: Path):
     async with FakeAnthropic([call("Bash", command=SLEEP), "never"]) as server:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             env = environment(server, fresh_home)
             hook = {"hooks": [{"type": "command", "command": "sleep 1", "timeout": 5}]}
             settings = json.dumps({"hooks": {"SessionEnd": [hook]} if times == 2 else {}})
@@ -124,7 +124,7 @@ async def test_an_interrupt_ends_the_turn_and_a_second_one_the_process(times: in
 async def test_a_reader_that_leaves_is_no_failure(tmp_path: Path, fresh_home: Path):
     async with FakeAnthropic([Answer(blocks=(call("Read", file_path="/etc/hostname"),)), "x" * 200_000]) as server:
         line = f"{shlex.quote(sys.executable)} -m weft -p hi --output-format stream-json --verbose | head -c 10"
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             done = await anyio.run_process(
                 ["bash", "-c", f"set -o pipefail; {line}"],
                 cwd=tmp_path,

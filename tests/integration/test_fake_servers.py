@@ -28,7 +28,7 @@ async def test_a_script_file_is_played_over_the_real_wire(module: str, tmp_path:
         )
     )
     command = [sys.executable, "-m", f"weft.testing.{module}", "--script", str(script)]
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with await anyio.open_process(command, stdin=subprocess.DEVNULL, stderr=None) as server:
             try:
                 assert server.stdout is not None

@@ -34,7 +34,7 @@ DIALECTS: list[tuple[str, Mapping[str, object], str]] = [
 
 
 async def action_from(provider: Provider) -> tuple[str, Json]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         last = [event async for event in provider.stream(REQUEST)][-1]
     await provider.aclose()
     assert isinstance(last, StreamDone)

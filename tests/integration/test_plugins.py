@@ -313,7 +313,7 @@ async def test_what_was_said_is_still_known_after_a_resume(installed: Path, proj
 
 async def test_the_agent_runs_on_a_model_of_a_plugin(installed: Path, project: Path) -> None:
     options = SessionOptions(cwd=project, model="librarian/parrot-1")
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with connect(options, Overrides()) as connection:
             events = await turn(connection, "say it again")
             started = connection.info

@@ -32,7 +32,7 @@ async def raw(stage: Stage) -> AsyncIterator[anyio.abc.SocketStream]:
 async def said(stream: anyio.abc.ByteReceiveStream) -> bytes:
     """All that comes until the proxy closes."""
     found = b""
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         try:
             while True:
                 found += await stream.receive()

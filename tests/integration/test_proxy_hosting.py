@@ -31,7 +31,7 @@ async def ask(name: str, cwd: Path) -> str:
     """The end of a turn in which the agent shows its variables."""
     async with await open_agent(name, AgentRequest(cwd=cwd, mode="bypassPermissions")) as agent:
         await agent.send(Prompt(content=(Text("show"),)))
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             async for event in agent.events():
                 if isinstance(event, PermissionAsked):
                     await agent.send(PermissionAnswered(request_id=event.request_id, behavior="allow"))
@@ -76,7 +76,7 @@ async def start(cwd: Path, server: FakeAnthropic, script: str, *arguments: str) 
 async def output(child: Child) -> str:
     data = b""
     assert child.stdout is not None
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async for part in child.stdout:
             data += part
     return data.decode()
@@ -121,14 +121,14 @@ async def test_a_signal_is_handed_on_and_the_key_is_in_no_process_list(tmp_path:
     async with FakeAnthropic() as server:
         child = await start(tmp_path, server, WAIT)
         assert child.stdout is not None
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             line = (await child.stdout.receive()).decode()
         inner = int(line.split()[0])
         assert KEY not in line
         owner = os.stat(f"/proc/{child.pid}/environ").st_uid
         assert owner == 0
         os.kill(child.pid, signal.SIGTERM)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             assert await child.wait() == 3
         child.close()
     assert not Path(f"/proc/{inner}").exists()

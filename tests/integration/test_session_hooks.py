@@ -111,7 +111,7 @@ async def test_a_question_and_a_move_are_told_while_the_turn_goes_on(tmp_path: P
                 await connection.send(PermissionAnswered(event.request_id, "allow"))
             if isinstance(event, TurnEnded):
                 break
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while not (tmp_path / "hooks.log").exists() or len(fired(tmp_path)) < 2:
                 await anyio.lowlevel.checkpoint()
     rows = {row["hook_event_name"]: row for row in fired(tmp_path)}

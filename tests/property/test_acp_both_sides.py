@@ -87,7 +87,7 @@ async def through_acp(script: list[e.AgentEvent]) -> list[e.AgentEvent]:
         return ScriptedConnection([script], info=info)
 
     heard: list[e.AgentEvent] = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(AcpAgent(there, open_session, MemoryStore()).run)
             async with AcpConnection(GivenStream(here), AcpOptions(cwd=Path("/tmp"))) as connection:

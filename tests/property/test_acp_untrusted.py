@@ -118,7 +118,7 @@ def test_any_requests_are_answered_and_the_agent_goes_on(sent: list[dict[str, An
 
     async def talk() -> None:
         here, there = memory_pair()
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(AcpAgent(there, open_session, MemoryStore()).run)
                 for frame in sent:

@@ -1,15 +1,17 @@
-"""Conversations through four ways at once, for as long as you like, with what they cost measured.
+"""Conversations through every surface at once, for as long as you like, with what they cost measured.
 
-    python tests/suites/soak.py [--seconds 60] [--json FILE]
+    python tests/suites/soak.py [--seconds 60] [--pause 0.05] [--json FILE]
 
-Runs as processes: an agent behind stream-json, one behind ACP, one in this process behind the connection that the
-terminal and the page use, and `weft -p` again and again. Each conversation reads, edits and runs a command in turn, and
-now and then cancels. Every tenth of the time memory, open files and processes are sampled. It fails when a turn does
-not end, when memory or files grow without end, when idle agents use CPU, or when a process is left behind.
+Runs as processes: `weft` in a terminal (tmux), `weft web` with a page's socket, an agent behind stream-json, one behind
+ACP, and `weft -p` again and again; and one agent in this process. Each conversation runs a command, lists files and
+answers, and the hosted ones cancel now and then. Every tenth of the time memory, open files and processes are sampled.
+It fails when a turn does not end, when memory or files grow without end, when idle agents use CPU, or when a process
+is left behind.
 """
 
 import argparse
 import json
+import math
 import os
 import sys
 import tempfile
@@ -24,7 +26,8 @@ import anyio
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from tests.suites.processes import alive, command, environment  # noqa: E402
+from tests.suites.people import AtThePage, AtTheTerminal  # noqa: E402
+from tests.suites.processes import alive, command, environment, gone  # noqa: E402
 from weft.agent.options import SessionOptions  # noqa: E402
 from weft.connect.acp.connection import AcpConnection  # noqa: E402
 from weft.connect.acp.options import AcpOptions  # noqa: E402
@@ -45,30 +48,35 @@ GROWTH = 1.5
 def model(body: Json) -> Any:
     """Reads, runs a command and answers, by how many results the last turn has so far."""
     messages = cast("list[Any]", body["messages"])
-    results = 0
+    results, asked = 0, ""
     for message in reversed(messages):
         content = message["content"]
-        kinds = [block.get("type") for block in content] if isinstance(content, list) else ["text"]
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        kinds = [block.get("type") for block in blocks]
         if message["role"] == "user" and "tool_result" not in kinds:
+            asked = str(blocks[-1].get("text"))
             break
         results += kinds.count("tool_result")
     if results == 0:
         return ToolUse("", "Bash", {"command": f"echo {uuid.uuid4().hex}", "description": "Say something new"})
     if results == 1:
         return ToolUse("", "Glob", {"pattern": "*.txt"})
-    return "An answer of some length. " * 20
+    return "An answer of some length. " * 20 + f"\n\nThat was {asked}."
 
 
 class Tally:
-    def __init__(self) -> None:
+    def __init__(self, pause: float) -> None:
+        self.pause = pause
         self.turns: dict[str, int] = {}
         self.reasons: dict[str, int] = {}
         self.slowest = 0.0
+        self.until = math.inf
+        """When it is over; known once everybody had a turn, so that start-up is not taken for growth."""
 
 
-async def talk(name: str, connection: Connection, tally: Tally, until: float) -> None:
+async def talk(name: str, connection: Connection, tally: Tally) -> None:
     number = 0
-    while time.monotonic() < until:
+    while time.monotonic() < tally.until:
         number += 1
         began = time.monotonic()
         with anyio.fail_after(TURN_LIMIT):
@@ -87,17 +95,31 @@ async def talk(name: str, connection: Connection, tally: Tally, until: float) ->
                 raise RuntimeError(f"{name}: the events ended in the middle of a turn")
         tally.turns[name] = tally.turns.get(name, 0) + 1
         tally.slowest = max(tally.slowest, time.monotonic() - began)
-        await anyio.sleep(0.05)
+        await anyio.sleep(tally.pause)
 
 
-async def once_more(folder: Path, env: dict[str, str], tally: Tally, until: float) -> None:
+async def use(name: str, person: AtTheTerminal | AtThePage, tally: Tally) -> None:
+    """A person writes, waits for the answer, and thinks for a moment."""
+    number = 0
+    while time.monotonic() < tally.until:
+        number += 1
+        began = time.monotonic()
+        with anyio.fail_after(TURN_LIMIT):
+            reason = await person.turn(f"{name} {number}")
+        tally.reasons[reason] = tally.reasons.get(reason, 0) + 1
+        tally.turns[name] = tally.turns.get(name, 0) + 1
+        tally.slowest = max(tally.slowest, time.monotonic() - began)
+        await anyio.sleep(max(0.5, tally.pause))
+
+
+async def once_more(folder: Path, env: dict[str, str], tally: Tally) -> None:
     """`weft -p` as a script calls it, with nobody there to be asked."""
-    while time.monotonic() < until:
+    while time.monotonic() < tally.until:
         with anyio.fail_after(TURN_LIMIT):
             done = await anyio.run_process(command("-p", "print"), cwd=folder, env=env, check=False)
         assert done.returncode in (0, 3), done
         tally.turns["print"] = tally.turns.get("print", 0) + 1
-        await anyio.sleep(1)
+        await anyio.sleep(max(1, tally.pause))
 
 
 def sample(mark: str) -> dict[str, float]:
@@ -116,9 +138,9 @@ def sample(mark: str) -> dict[str, float]:
     return total
 
 
-async def soak(seconds: float) -> dict[str, Any]:
+async def soak(seconds: float, pause: float = 0.05) -> dict[str, Any]:
     mark = f"weft-soak-{uuid.uuid4().hex}"
-    tally, samples = Tally(), list[dict[str, float]]()
+    tally, samples = Tally(pause), list[dict[str, float]]()
     with tempfile.TemporaryDirectory() as name:
         home, folder = Path(name) / "home", Path(name) / "project"
         home.mkdir()
@@ -133,26 +155,41 @@ async def soak(seconds: float) -> dict[str, Any]:
                 "acp": lambda: AcpConnection(ChildAgent((*weft, "acp"), cwd=folder, env=env), AcpOptions(cwd=folder)),
                 "local": lambda: connect(SessionOptions(cwd=folder, env=env, asks=frozenset({"permission"}))),
             }
-            until = time.monotonic() + seconds
 
             async def one(way: str) -> None:
                 async with opened[way]() as connection:
-                    await talk(way, connection, tally, until)
+                    await talk(way, connection, tally)
                     quiet.append(way)
                     await rest.wait()
 
+            async def person(way: str) -> None:
+                async with people[way]() as sitting:
+                    await use(way, sitting, tally)
+                    quiet.append(way)
+                    await rest.wait()
+
+            people: dict[str, Callable[[], AtTheTerminal | AtThePage]] = {
+                "terminal": lambda: AtTheTerminal(folder, env),
+                "page": lambda: AtThePage(folder, env),
+            }
             quiet: list[str] = []
             rest = anyio.Event()
             async with anyio.create_task_group() as group:
                 for way in opened:
                     group.start_soon(one, way)
-                group.start_soon(once_more, folder, env, tally, until)
-                while time.monotonic() < until:
+                for way in people:
+                    group.start_soon(person, way)
+                group.start_soon(once_more, folder, env, tally)
+                with anyio.fail_after(TURN_LIMIT * 2):
+                    while len(tally.turns) < len(opened) + len(people) + 1:
+                        await anyio.sleep(0.1)
+                tally.until = time.monotonic() + seconds
+                while time.monotonic() < tally.until:
                     await anyio.sleep(seconds / 10)
                     server.requests.clear()  # The fake's own record of what it was asked is not what is measured.
                     samples.append(sample(mark))
                 with anyio.fail_after(TURN_LIMIT * 2):
-                    while len(quiet) < len(opened):
+                    while len(quiet) < len(opened) + len(people):
                         await anyio.sleep(0.1)
                 await anyio.sleep(2)
                 before = sample(mark)["cpu_s"]
@@ -160,6 +197,7 @@ async def soak(seconds: float) -> dict[str, Any]:
                 idle = (sample(mark)["cpu_s"] - before) / 5 * 100
                 rest.set()
         logs = sum(path.stat().st_size for path in home.rglob("*.jsonl"))
+        await gone(mark)
         left = alive(mark)
     return {
         "seconds": seconds,
@@ -193,9 +231,10 @@ def verdict(found: dict[str, Any]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--pause", type=float, default=0.05, help="seconds that everybody thinks between turns")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    found = anyio.run(soak, given.seconds)
+    found = anyio.run(soak, given.seconds, given.pause)
     write = sys.stdout.write
     write("| second | memory MB | open files | processes |\n|---|---|---|---|\n")
     for number, row in enumerate(found["samples"], 1):

@@ -27,6 +27,13 @@ class Accumulator:
 
     def feed(self, event: StreamEvent) -> None:
         """Terminal events are the caller's business; everything else becomes events."""
+        if isinstance(event, BlockDelta):
+            # Nearly every event is one of these.
+            if self.first_token is None:
+                self.first_token = time.monotonic() - self._started
+            self._fold.feed(event)
+            self._emit(Streamed(message_id=self._id, delta=event, parent=self._parent))
+            return
         match event:
             case StreamDone() | StreamFailed():
                 return
@@ -35,9 +42,6 @@ class Accumulator:
                 return
             case MessageStart(id=message_id, model=model):
                 self._id, self._model = message_id, model or self._model
-            case BlockDelta():
-                if self.first_token is None:
-                    self.first_token = time.monotonic() - self._started
             case _:
                 pass
         self._fold.feed(event)

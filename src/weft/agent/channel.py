@@ -12,6 +12,8 @@ import anyio
 from weft.schema.events import AgentEvent, Streamed
 from weft.schema.stream import BlockDelta, InputDelta, TextDelta, ThinkingDelta
 
+_BURST = 512
+
 
 def merged(first: AgentEvent, second: AgentEvent) -> Streamed | None:
     """Two deltas of one block as one, or None when they are not that."""
@@ -62,6 +64,18 @@ class Channel:
         while True:
             while self._waiting:
                 yield self._waiting.popleft()
+            if self._closed:
+                return
+            self._news = anyio.Event()
+            await self._news.wait()
+
+    async def bursts(self) -> AsyncIterator[list[AgentEvent]]:
+        """The same events, as many at once as wait, for a reader whose every write costs a system call. Waits for the
+        first of them only."""
+        waiting = self._waiting
+        while True:
+            while waiting:
+                yield [waiting.popleft() for _ in range(min(len(waiting), _BURST))]
             if self._closed:
                 return
             self._news = anyio.Event()

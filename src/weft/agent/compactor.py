@@ -40,7 +40,9 @@ class Compactor:
         self._emit = emit
         self._counted = 0
         self._seen = 0
+        self._around = 0
         self._progress = compaction.Progress()
+        self._report = ""
 
     @property
     def tokens(self) -> int:
@@ -58,7 +60,8 @@ class Compactor:
     def used(self, history: History) -> int:
         """The provider's count plus an estimate of what was added since."""
         if self._seen > len(history.messages):
-            self._counted = self._seen = 0
+            # The count was about another history. What is sent around every one, prompt and tools, still holds.
+            self._counted, self._seen = self._around, 0
         return self._counted + compaction.estimate(history.messages[self._seen :])
 
     async def before(self, history: History, request: Request) -> bool:
@@ -74,13 +77,17 @@ class Compactor:
             return False
         return await self._compact(history, await self._make(history), "auto", "")
 
-    async def now(self, history: History, instructions: str) -> None:
-        """Because the person asked for it, whatever the fill."""
-        if history.messages:
-            await self._compact(history, await self._make(history), "manual", instructions)
+    async def now(self, history: History, instructions: str) -> str:
+        """Because the person asked for it, whatever the fill. Says what was done."""
+        if not history.messages:
+            return "There is nothing to make shorter yet."
+        if not await self._compact(history, await self._make(history), "manual", instructions):
+            return "A PreCompact hook kept the conversation as it is."
+        return self._report
 
     async def _compact(self, history: History, request: Request, trigger: Trigger, instructions: str) -> bool:
         before, started = self.used(history), time.monotonic()
+        self._around = max(before - compaction.estimate(history.messages), 0)
         if not await self._moments.may_compact(trigger, instructions):
             return False
         self._emit(Compacted(state="started", trigger=trigger, before=before))
@@ -102,12 +109,15 @@ class Compactor:
             scribe.write(record)
         scribe.sync()
         history.replace(done.messages)
-        return await self._done(history, trigger, before, done.text, started)
+        useful = await self._done(history, trigger, before, done.text, started)
+        after = self.used(history)
+        self._report = compaction.report(done, parts, todos=self._state.todos, before=before, after=after)
+        return useful
 
     async def _done(self, history: History, trigger: Trigger, before: int, summary: str, started: float) -> bool:
-        self._counted, self._seen = 0, 0
-        after = compaction.estimate(history.messages)
-        useful = self._progress.note(before, after) or trigger == "manual"
+        self._counted, self._seen = self._around, 0
+        after = self.used(history)
+        useful = self._progress.note(before - self._around, after - self._around) or trigger == "manual"
         self._emit(
             Compacted(
                 state="done" if useful else "failed",

@@ -16,10 +16,10 @@ from weft.agent.subagents import Subagents
 from weft.agent.thread import WorkThread
 from weft.context.port import Piece
 from weft.errors import ToolError, UsageError
-from weft.schema.commands import AppCall, Rewind, ServerCommand
+from weft.schema.commands import AppCall, Complete, Rewind, ServerCommand
 from weft.schema.content import Content, Json, ToolResult, ToolUse, text_of
 from weft.schema.display import Display
-from weft.schema.events import TaskInfo, ToolCalled, ToolEnded
+from weft.schema.events import Completed, Completion, TaskInfo, ToolCalled, ToolEnded
 from weft.sessions.compaction import threshold
 from weft.tools.port import AnyTool, Result, SubagentRequest, Tasks
 
@@ -34,6 +34,10 @@ class Rewinds(Protocol):
     async def files(self, message_id: str, *, dry_run: bool) -> Json: ...
 
     async def conversation(self, message_id: str, history: History) -> None: ...
+
+
+async def _nothing(text: str) -> tuple[int, tuple[Completion, ...]]:
+    return 0, ()
 
 
 class SessionControl:
@@ -52,6 +56,7 @@ class SessionControl:
         servers: Callable[[ServerCommand], Awaitable[None]] | None,
         set_servers: Callable[[Json], Awaitable[Json]],
         apps: Callable[[str, str], AnyTool | None] = lambda _server, _tool: None,
+        complete: Callable[[str], Awaitable[tuple[int, tuple[Completion, ...]]]] = _nothing,
         fresh: Callable[[], None],
         pieces: Callable[[], Awaitable[Sequence[Piece]]],
     ) -> None:
@@ -65,6 +70,7 @@ class SessionControl:
         self._servers = servers
         self._set_servers = set_servers
         self._apps = apps
+        self._complete = complete
         self._fresh = fresh
         self._pieces = pieces
 
@@ -72,8 +78,8 @@ class SessionControl:
         self._state.model = await self._choose(model)
         self._state.changed("model")
 
-    async def compact(self, history: History, instructions: str) -> None:
-        await self._compactor.now(history, instructions)
+    async def compact(self, history: History, instructions: str) -> str:
+        return await self._compactor.now(history, instructions)
 
     async def rewind(self, command: Rewind) -> str:
         done: list[str] = []
@@ -205,6 +211,10 @@ class SessionControl:
                 duration=time.monotonic() - began,
             )
         )
+
+    async def complete(self, command: Complete) -> Completed:
+        start, items = await self._complete(command.text)
+        return Completed(id=command.id, start=start, items=items)
 
     async def _run_for_app(self, tool: AnyTool, use: ToolUse) -> tuple[Result, Literal["ok", "error", "denied"]]:
         work = self._thread.work

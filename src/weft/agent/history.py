@@ -125,16 +125,20 @@ class History:
         synthetic: bool = False,
         mode: str | None = None,
         before: Content = (),
+        unsent: bool = False,
     ) -> str:
         """A user message that is not a tool result; returns the id of its record. `before` is what the model is told
-        in front of it, and no surface shows."""
+        in front of it, and no surface shows; an `unsent` one is for people only."""
         if before:
             told = UserRecord(origin=self.scribe.origin(), message=Message("user", before), meta=True)
             self.scribe.write(told)
         origin = self.scribe.origin(record_id=record_id)
         message = Message("user", content)
-        self._append_user(before + content)
-        self.scribe.write(UserRecord(origin=origin, message=message, meta=synthetic, permission_mode=mode))
+        if not unsent:
+            self._append_user(before + content)
+        self.scribe.write(
+            UserRecord(origin=origin, message=message, meta=synthetic, permission_mode=mode, transcript_only=unsent)
+        )
         self._emit(PromptAdded(id=origin.uuid, content=content, synthetic=synthetic, parent=self._parent))
         return origin.uuid
 

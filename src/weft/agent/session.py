@@ -20,6 +20,7 @@ from weft.agent.channel import Channel
 from weft.agent.history import Addition, History, new_id
 from weft.agent.inbox import Inbox
 from weft.agent.intake import Intake, Taken
+from weft.agent.keeping import keep, unopened
 from weft.agent.loop import TurnOver
 from weft.agent.moments import IDLE_AFTER, Moments, StartSource
 from weft.agent.state import State
@@ -34,6 +35,7 @@ from weft.schema.commands import (
     Cancel,
     Command,
     Compact,
+    Complete,
     DropPrompt,
     InputGiven,
     PermissionAnswered,
@@ -51,6 +53,7 @@ from weft.schema.commands import (
 from weft.schema.content import Content, Json, Text, text_of
 from weft.schema.events import (
     AgentEvent,
+    Completed,
     MessageDone,
     Notice,
     QueueChanged,
@@ -91,7 +94,9 @@ class Control(Protocol):
 
     async def set_model(self, model: str | None) -> None: ...
 
-    async def compact(self, history: History, instructions: str) -> None: ...
+    async def compact(self, history: History, instructions: str) -> str:
+        """What was done, for the person."""
+        ...
 
     async def rewind(self, command: Rewind) -> str: ...
 
@@ -119,6 +124,10 @@ class Control(Protocol):
 
     async def app_call(self, command: AppCall) -> None:
         """Always ends in a `ToolEnded` with the command's id."""
+        ...
+
+    async def complete(self, command: Complete) -> Completed:
+        """What could come next in a prompt that is being typed."""
         ...
 
     async def delegate(self, agent: str, name: str, content: Content) -> str:
@@ -228,6 +237,10 @@ class Session:
     def events(self) -> AsyncIterator[AgentEvent]:
         return aiter(self.channel)
 
+    def bursts(self) -> AsyncIterator[list[AgentEvent]]:
+        """The same events, in lists of those that wait. One reader, here or there."""
+        return self.channel.bursts()
+
     async def finish(self) -> None:
         """No more prompts will come from outside: waits for those that did and for background work, then closes the
         events."""
@@ -292,8 +305,13 @@ class Session:
                 await self.control.server(command)
             case AppCall():
                 self.group.start_soon(self.control.app_call, command)
+            case Complete():
+                self.group.start_soon(self._complete, command)
             case _:
                 raise UsageError(f"{type(command).__name__} cannot be used here.")
+
+    async def _complete(self, command: Complete) -> None:
+        self.channel.put(await self.control.complete(command))
 
     async def _compact(self, instructions: str) -> None:
         """Between turns only: a running turn compacts by itself when it must."""
@@ -330,6 +348,10 @@ class Session:
             self._scope = scope
             try:
                 reason, text = await self._work(prompt, turn)
+            except anyio.get_cancelled_exc_class():
+                if not scope.cancel_called and not turn.asked:
+                    keep(self.thread.history, prompt, turn)  # The session ends here.
+                raise
             except TurnOver as over:
                 reason, error = over.reason, over.message
             except WeftError as failure:
@@ -340,23 +362,23 @@ class Session:
                 reason, error = "error", f"Weft failed: {failure.__class__.__name__}: {failure}"
         self._scope = None
         try:
-            self._write_end(turn, reason)
+            self._write_end(prompt, turn, reason)
         except SessionError as failure:
             # A log that cannot be written must not keep the turn from ending: it is told, once.
             logger.debug("the end of a turn was not written", exc_info=True)
             error = error or str(failure)
         self._end_turn(turn, reason, text, error)
 
-    def _mark_interrupt(self, turn: Turn) -> None:
-        self.thread.history.add_prompt((Text(INTERRUPTED[turn.phase]),), synthetic=True)
-
-    def _write_end(self, turn: Turn, reason: TurnReason) -> None:
+    def _write_end(self, prompt: Prompt, turn: Turn, reason: TurnReason) -> None:
+        history = self.thread.history
+        if reason in ("cancelled", "error") and not turn.asked:
+            keep(history, prompt, turn)
         if reason == "cancelled" and turn.asked:
-            self._mark_interrupt(turn)
+            history.add_prompt((Text(INTERRUPTED[turn.phase]),), synthetic=True)
         ledger = self.limits.ledger
         ledger.add_turn(turn.seconds)
-        self.thread.history.scribe.mark(*ledger.to_mark())
-        self.thread.history.scribe.sync()
+        history.scribe.mark(*ledger.to_mark())
+        history.scribe.sync()
 
     def _end_turn(self, turn: Turn, reason: TurnReason, text: str, error: str | None) -> None:
         ledger = self.limits.ledger
@@ -387,16 +409,21 @@ class Session:
         )
 
     async def _work(self, prompt: Prompt, turn: Turn) -> tuple[TurnReason, str]:
+        turn.vetted = not self.hooks.wants("UserPromptSubmit")
         await self._begun.wait()
         blocked, context = await self._prompt_hook(prompt)
         if blocked is not None:
             self._notice(blocked, "warning", "prompt_blocked")
             return "hook_stopped", blocked
+        turn.vetted = True
         taken = await self.intake.take(prompt)
-        if not await self._before_model(taken):
-            return "local_command", taken.local or ""
+        turn.own, turn.shell = not taken.content, taken.shell
+        said = await self._before_model(taken)
+        if turn.own:
+            turn.shell = None
+            return "local_command", taken.local or said
         history = self.thread.history
-        opening = await self._opening() if self._opening is not None and not history.messages else ()
+        opening = await self._opening() if self._opening is not None and unopened(history) else ()
         self._began(prompt.id)
         before = opening + self.moments.take() + taken.reminders + tuple(Text(note) for note in context)
         history.add_prompt(
@@ -425,22 +452,22 @@ class Session:
         self.channel.put(MessageDone(reply=reply, uuid=uuid))
         return text
 
-    async def _before_model(self, taken: Taken) -> bool:
-        """Applies what the prompt asked of the session itself; false when there is nothing for the model."""
+    async def _before_model(self, taken: Taken) -> str:
+        """Applies what the prompt asked of the session itself; what there is to say about that."""
+        said = ""
         if taken.clear:
             await self.moments.end("clear")
             await self.control.clear()
             await self.moments.begin("clear")
         for command in taken.commands:
             if isinstance(command, Compact):
-                await self.control.compact(self.thread.history, command.instructions)
+                said = await self.control.compact(self.thread.history, command.instructions)
             else:
                 await self._control(command)
         if taken.shell is not None:
             output = await self.control.shell(taken.shell)
             self.thread.history.add_prompt((Text(output),))
-            return False
-        return bool(taken.content)
+        return said
 
     async def _prompt_hook(self, prompt: Prompt) -> tuple[str | None, tuple[str, ...]]:
         if not self.hooks.wants("UserPromptSubmit"):

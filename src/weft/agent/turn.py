@@ -42,6 +42,12 @@ class Turn:
         self.steps = 0
         self.asked = False
         """The prompt is in the history."""
+        self.vetted = False
+        """No hook objects to the prompt."""
+        self.own = False
+        """The prompt was for the session itself: there is nothing in it for the model."""
+        self.shell: str | None = None
+        """The person's own command, while it runs."""
         self.user_messages = 0
         self.usage = Usage()
         self.cost = 0.0

@@ -86,6 +86,7 @@ def make_host(arguments: argparse.Namespace) -> "WebHost":
     from weft.surfaces.web.hub import Hub
     from weft.surfaces.web.panels import HostPanels
     from weft.surfaces.web.shelf import SessionShelf
+    from weft.surfaces.web.talks import TalkFiles
 
     folders = [Path(folder).expanduser() for folder in arguments.folders or ["."]]
     for folder in folders:
@@ -93,9 +94,15 @@ def make_host(arguments: argparse.Namespace) -> "WebHost":
             raise UsageError(f"There is no folder {folder}.")
     store = FileStore(weft_home(), foreign=claude_home())
     hub = Hub(
-        Folders(folders),
+        Folders(
+            folders,
+            shows_ignored=lambda folder: (
+                settings_of(folder, trust=arguments.trust).values.get("respectGitignore") is False
+            ),
+        ),
         lambda opening: open_connection(opening, model=arguments.model, trust=arguments.trust),
         shelf=SessionShelf(store),
+        keeper=TalkFiles(weft_home()),
         agents=KnownAgents((arguments.agent,), cwd=folders[0]),
         panels=HostPanels(lambda folder: settings_of(folder, trust=arguments.trust), store),
         watch_editor=lambda told: watch_editor(folders[0].resolve(), told, trust=arguments.trust),

@@ -36,3 +36,8 @@ def unique(names: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
         taken.add(name)
         found[server, tool] = name
     return found
+
+
+def spellings(server: str, prompt: str) -> tuple[str, str]:
+    """The two ways to type a prompt: Claude Code's and VS Code's."""
+    return f"mcp__{server}__{prompt}", f"mcp.{server}.{prompt}"

@@ -129,6 +129,15 @@ class AppCall(BaseCommand, frozen=True, tag=True):
     arguments: Json = {}
 
 
+class Complete(BaseCommand, frozen=True, tag=True):
+    """What could come next after `text`, the prompt up to the cursor? Answered by `Completed` with this id, empty on
+    any doubt. It is for what only the agent knows: arguments of servers' prompts, servers' resources. An agent that
+    cannot complete says nothing."""
+
+    id: str
+    text: str
+
+
 Answer: TypeAlias = PermissionAnswered | QuestionAnswered | PlanAnswered | InputGiven
 Command: TypeAlias = (
     Prompt
@@ -144,4 +153,5 @@ Command: TypeAlias = (
     | StopTask
     | ServerCommand
     | AppCall
+    | Complete
 )

@@ -7,7 +7,7 @@ An event that belongs to a subagent has `parent`: the id of the tool use that st
     message    Streamed BlockDone MessageDone
     tool       ToolCalled ToolProgressed ToolEnded
     ask        PermissionAsked QuestionAsked PlanProposed InputRequested AskWithdrawn
-    state      TodosChanged UsageChanged Retrying Compacted Notice TaskChanged HookRan
+    state      TodosChanged UsageChanged Retrying Compacted Notice TaskChanged HookRan Completed
 """
 
 from typing import Literal, TypeAlias
@@ -447,9 +447,26 @@ class HookRan(Event, frozen=True, tag=True):
     exit_code: int | None = None
 
 
+class Completion(msgspec.Struct, frozen=True):
+    """`insert` replaces what was typed from the place that `Completed` names. `more` says that it is a beginning."""
+
+    label: str
+    insert: str
+    detail: str = ""
+    more: bool = False
+
+
+class Completed(Event, frozen=True, tag=True):
+    """Answers `Complete`, once. `start` is where the completed part begins in its text."""
+
+    id: str
+    start: int = 0
+    items: tuple[Completion, ...] = ()
+
+
 TurnEvent: TypeAlias = SessionStarted | SessionChanged | TurnStarted | TurnEnded | PromptAdded | QueueChanged
 MessageEvent: TypeAlias = Streamed | BlockDone | MessageDone
 ToolEvent: TypeAlias = ToolCalled | ToolProgressed | ToolEnded
 AskEvent: TypeAlias = PermissionAsked | QuestionAsked | PlanProposed | InputRequested | AskWithdrawn
-StateEvent: TypeAlias = TodosChanged | UsageChanged | Retrying | Compacted | Notice | TaskChanged | HookRan
+StateEvent: TypeAlias = TodosChanged | UsageChanged | Retrying | Compacted | Notice | TaskChanged | HookRan | Completed
 AgentEvent: TypeAlias = TurnEvent | MessageEvent | ToolEvent | AskEvent | StateEvent

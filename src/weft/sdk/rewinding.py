@@ -1,6 +1,6 @@
 """Back to before a message: files from their checkpoints, the conversation from its log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from weft.agent.history import History
@@ -23,7 +23,25 @@ class Rewinder:
     async def files(self, message_id: str, *, dry_run: bool) -> Json:
         if self._checkpoints is None:
             return {"canRewind": False, "error": "File checkpointing is not enabled for this session."}
-        return await self._checkpoints.rewind(message_id, dry_run=dry_run)
+        found = await self._checkpoints.rewind(message_id, dry_run=dry_run)
+        if found.get("canRewind"):
+            return found
+        # A message whose turn changed nothing left no checkpoint: the first one after it holds what it was like then.
+        for later in self._since(message_id):
+            found = await self._checkpoints.rewind(later, dry_run=dry_run)
+            if found.get("canRewind"):
+                return found
+        return found
+
+    def _since(self, message_id: str) -> Sequence[str]:
+        """The prompts of the conversation from this one on; none when it is not among them."""
+        from weft.sessions.rewind import points
+
+        try:
+            ids = [point.message_id for point in points(self._store.load(self._session_id()))]
+        except SessionError:
+            return ()
+        return ids[ids.index(message_id) + 1 :] if message_id in ids else ()
 
     async def conversation(self, message_id: str, history: History) -> None:
         from weft.sessions.rewind import rewind

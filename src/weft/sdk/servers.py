@@ -16,7 +16,7 @@ from weft.mcp.visible import visible
 from weft.permissions.port import Gate
 from weft.schema.commands import ServerCommand
 from weft.schema.content import Content, Json, Text
-from weft.schema.events import AgentEvent, CommandInfo, Notice, RuleSuggestion, ServerInfo
+from weft.schema.events import AgentEvent, CommandInfo, Completion, Notice, RuleSuggestion, ServerInfo
 from weft.schema.messages import Request, SystemPart
 from weft.schema.stream import StreamDone, StreamFailed
 from weft.settings import Settings
@@ -289,17 +289,21 @@ class Servers:
     # --- prompts and resources
 
     def prompts(self) -> Sequence[CommandInfo]:
+        from weft.mcp.names import spellings
+
         found: list[CommandInfo] = []
         for prompt in self.host.prompts():
             hint = " ".join(f"<{a.name}>" if a.required else f"[{a.name}]" for a in prompt.arguments)
-            name, other = _spellings(prompt.server, prompt.name)
+            name, other = spellings(prompt.server, prompt.name)
             about = prompt.description or prompt.title
             found.append(CommandInfo(name, about, hint, f"mcp ({prompt.server})", (other,)))
         return tuple(found)
 
     async def prompt(self, name: str, arguments: Sequence[str]) -> Content:
+        from weft.mcp.names import spellings
+
         for info in self.host.prompts():
-            if name in _spellings(info.server, info.name):
+            if name in spellings(info.server, info.name):
                 given = {
                     a.name: value
                     for a, value in zip(info.arguments, _spread(len(info.arguments), arguments), strict=False)
@@ -326,6 +330,11 @@ class Servers:
     def _resource_changed(self, server: str, uri: str) -> None:
         text = f"The resource {visible(uri)} of the MCP server {server!r} has changed since it was attached."
         self._emit(Notice(text=text, tag="mcp_resource"))
+
+    async def complete(self, text: str) -> tuple[int, tuple[Completion, ...]]:
+        from weft.mcp.completing import complete
+
+        return await complete(self.host, text)
 
     # --- asking
 
@@ -359,11 +368,6 @@ class Servers:
             if isinstance(event, StreamFailed):
                 raise ToolError(f"the model did not answer: {event.message}")
         return SampleReply(self._state.model, (Text(""),))
-
-
-def _spellings(server: str, prompt: str) -> tuple[str, str]:
-    """The two ways to type a prompt: Claude Code's and VS Code's."""
-    return f"mcp__{server}__{prompt}", f"mcp.{server}.{prompt}"
 
 
 def _spread(count: int, arguments: Sequence[str]) -> list[str]:

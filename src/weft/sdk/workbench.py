@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from weft.agent.compactor import Compactor
 from weft.agent.control import SessionControl
 from weft.agent.definitions import AgentDefinition
 from weft.agent.history import new_id
-from weft.agent.replay import to_events
 from weft.agent.session import Session
 from weft.agent.state import Offers
 from weft.agent.subagents import Subagents
@@ -23,6 +23,7 @@ from weft.schema.content import Content, Json, Text, ToolUse
 from weft.schema.events import (
     AgentEvent,
     Compacted,
+    Completion,
     Notice,
     ServerInfo,
     TaskChanged,
@@ -173,6 +174,9 @@ class Workbench:
             return {"added": [], "removed": [], "errors": dict.fromkeys(servers, reason)}
         return await self.servers.replace_own(servers)
 
+    async def _complete(self, text: str) -> tuple[int, tuple[Completion, ...]]:
+        return await self.servers.complete(text) if self.servers is not None else (0, ())
+
     def _subagent_event(self, event: AgentEvent) -> None:
         self.emit(event)
         if isinstance(event, TaskChanged):
@@ -319,6 +323,7 @@ class Workbench:
             rewinds=Rewinder(ground.store, lambda: ground.conversation.session_id, self.checkpoints),
             servers=self._server_command,
             set_servers=self._set_servers,
+            complete=self._complete,
             apps=lambda server, tool: self.servers.app_tool(server, tool) if self.servers is not None else None,
             fresh=self._fresh,
             pieces=self.pieces,
@@ -355,7 +360,7 @@ class Workbench:
             thread=self.thread,
             control=control,
             resumed=resumed is not None,
-            replay=(lambda: to_events(resumed.records)) if resumed is not None and ground.options.replay else None,
+            replay=self._shown_again if resumed is not None and ground.options.replay else None,
             opening=self._bare_opening if ground.options.bare else self._opening,
             resources=self._resources(),
             background=self._background,
@@ -368,6 +373,14 @@ class Workbench:
         if ground.options.permission_tool is not None:
             self._ask_tool(ground.options.permission_tool, session)
         return session
+
+    def _shown_again(self) -> list[AgentEvent]:
+        from weft.agent.replay import to_events
+        from weft.sdk.sidelog import read_side_log
+
+        conversation = self.ground.conversation
+        records = conversation.resumed.records if conversation.resumed is not None else ()
+        return to_events(records, side=partial(read_side_log, conversation.log))
 
     def _ask_tool(self, name: str, session: Session) -> None:
         from weft.agent.prompt_tool import PromptTool

@@ -42,6 +42,9 @@ class Printer:
     def show(self, event: AgentEvent) -> None:
         if self._form == "text":
             self._show_text(event)
+        elif self._translator is not None and self._form == "stream-json":
+            for line in self._translator.lines(event):
+                self._write(line + b"\n")
         elif self._translator is not None:
             for message in self._translator.feed(event):
                 self._show_json(message)
@@ -51,9 +54,7 @@ class Printer:
     def _show_json(self, message: Json) -> None:
         if message["type"] == "result":
             self._result = message
-        if self._form == "stream-json":
-            self._write(encode(message) + b"\n")
-        elif self._verbose:
+        if self._verbose:
             self._all.append(message)
 
     def _show_text(self, event: AgentEvent) -> None:

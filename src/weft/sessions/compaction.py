@@ -280,6 +280,25 @@ def apply(summary: str, parts: Split, *, todos: Sequence[Todo] = (), window: int
     return Compaction(summary=Message("user", tuple(blocks)), kept=parts.kept, text=text)
 
 
+def report(done: Compaction, parts: Split, *, todos: Sequence[Todo], before: int, after: int) -> str:
+    """What was done, in a sentence or two for the person who asked for it."""
+    open_todos = sum(todo.status != "completed" for todo in todos)
+    kept = [
+        *(["the first request"] if parts.first else []),
+        *([_counted(len(parts.said), "later message of yours", "later messages of yours")] if parts.said else []),
+        *([_counted(open_todos, "open todo", "open todos")] if open_todos else []),
+        *([_counted(len(parts.kept), "last message", "last messages", "the ")] if parts.kept else []),
+    ]
+    words = tokens.of_text(done.text)
+    rest = f"A summary of about {words:,} tokens stands for {_counted(len(parts.old), 'message', 'messages')}."
+    stays = f" Kept word for word: {', '.join(kept)}." if kept else ""
+    return f"The conversation was made shorter: about {before:,} tokens before, {after:,} after. {rest}{stays}"
+
+
+def _counted(count: int, one: str, many: str, before: str = "") -> str:
+    return f"{before}{count} {one if count == 1 else many}"
+
+
 class Progress:
     """Stops a compaction that does not shrink from being tried for ever."""
 

@@ -127,9 +127,13 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def copy_beside(source: Path, target: Path) -> None:
-    """The files that a session keeps beside its log, for a copy of it; a missing folder is none."""
-    folder = source.with_suffix("")
-    if folder.is_dir():
+    """The files that a session keeps beside its log, for a copy of it."""
+    copy_folder(source.with_suffix(""), target.with_suffix(""))
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """A folder with all that is in it; a missing one is none."""
+    if source.is_dir():
         import shutil
 
-        shutil.copytree(folder, target.with_suffix(""), dirs_exist_ok=True, symlinks=True)
+        shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)

@@ -74,7 +74,7 @@ def load(store: SessionStore, session_id: str, cwd: Path | None, *, until: str |
     try:
         if until is None and isinstance(store, ReadsRecent):
             recent = store.recent(session_id, cwd)
-            if not _points_back(recent):
+            if not _points_back(recent) and not any(map(kept_ids, recent)):
                 return rebuild(session_id, recent)
         return rebuild(session_id, store.load(session_id, cwd), until=until)
     finally:
@@ -161,7 +161,26 @@ def chain_of(records: Iterable[Record]) -> tuple[ChainRecord, ...]:
         leaf = len(members)
         place[record.origin.uuid] = leaf
         members.append(record)
-    return _with_branches(members, _walk(members, place, leaf))
+    chain = _with_branches(members, _walk(members, place, leaf))
+    kept = kept_ids(chain[0]) if chain else ()
+    if not kept:
+        return chain
+    # They stand where the summary left off, in front of what was said since.
+    at = 2 if len(chain) > 1 and isinstance(chain[1], UserRecord) and chain[1].summary else 1
+    return (*chain[:at], *(members[place[each]] for each in kept if each in place), *chain[at:])
+
+
+def kept_ids(record: Record) -> tuple[str, ...]:
+    """The records that a compaction of Claude Code's kept, by name: it does not write them again after the boundary,
+    as we do."""
+    if not isinstance(record, SystemRecord) or record.subtype != "compact_boundary":
+        return ()
+    try:
+        details = msgspec.convert(record.data.get("compactMetadata"), dict[str, object])
+        kept = msgspec.convert(details.get("preservedMessages"), dict[str, object])
+        return msgspec.convert(kept.get("uuids"), tuple[str, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def _walk(members: Sequence[ChainRecord], place: dict[str, int], leaf: int | None) -> list[int]:

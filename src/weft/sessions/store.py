@@ -129,6 +129,7 @@ class FileStore:
         target = paths.session_file(files.check_id(new_id), cwd, self.home)
         files.write_whole(target, _forked(files.read_bytes(source), new_id, until))
         files.copy_beside(source, target)
+        files.copy_folder(self.home / "file-history" / session_id, self.home / "file-history" / new_id)
         return FileLog(new_id, target)
 
     def delete(self, session_id: str) -> None:

@@ -5,11 +5,12 @@ A path from a person is resolved, symlinks and all, and must lie in one of the f
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from weft.errors import WorkspaceError
+from weft.transports.listing import list_files
 
 SKIPPED: Final = frozenset(
     {".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".tox"}
@@ -22,9 +23,13 @@ FRESH: Final = 5.0
 
 
 class Folders:
-    """The workspace's folders, resolved. The first is the main one."""
+    """The workspace's folders, resolved. The first is the main one. What git ignores in a folder is not found by
+    `search`, unless `shows_ignored` says so of it."""
 
-    def __init__(self, folders: Sequence[str | Path]) -> None:
+    def __init__(
+        self, folders: Sequence[str | Path], *, shows_ignored: Callable[[str], bool] = lambda folder: False
+    ) -> None:
+        self._shows_ignored = shows_ignored
         self._roots = tuple(Path(os.path.realpath(folder)) for folder in folders)
         self._listed: dict[Path, tuple[float, list[str]]] = {}
 
@@ -114,22 +119,27 @@ class Folders:
         for number, root in enumerate(self._roots):
             at, names = self._listed.get(root, (0.0, []))
             if time.monotonic() - at > FRESH or not at:
-                names = _walk(root)
+                names = _list(root, ignored=self._shows_ignored(str(root)))
                 self._listed[root] = (time.monotonic(), names)
             yield from names if number == 0 else (f"{root}/{name}" for name in names)
 
 
-def _walk(root: Path) -> list[str]:
-    out: list[str] = []
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED)
-        below = os.path.relpath(folder, root)
-        prefix = "" if below == "." else f"{below}/"
-        out += [f"{prefix}{name}/" for name in folders]
-        out += [f"{prefix}{name}" for name in sorted(files)]
+def _list(root: Path, *, ignored: bool) -> list[str]:
+    """Files, each after the folders that it stands in. Folders with nothing to show in them are not there."""
+    from weft.tools.ripgrep import BASE, find_ripgrep
+
+    options = (*BASE, "--no-ignore") if ignored else BASE
+    out: dict[str, None] = {}
+    for name in list_files(root, find_ripgrep(), options):
+        parts = name.split("/")
+        if SKIPPED.intersection(parts[:-1]):
+            continue
+        for depth in range(1, len(parts)):
+            out["/".join(parts[:depth]) + "/"] = None
+        out[name] = None
         if len(out) >= MOST_FILES:
             break
-    return out[:MOST_FILES]
+    return list(out)[:MOST_FILES]
 
 
 def score(query: str, path: str) -> float:

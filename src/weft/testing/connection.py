@@ -128,6 +128,8 @@ class ScriptedConnection:
         capacity: int = 1024,
     ) -> None:
         self.commands: list[c.Command] = []
+        self.completes: Callable[[str], tuple[int, tuple[e.Completion, ...]]] = lambda _text: (0, ())
+        """Answers `Complete`."""
         self._turns = list(turns)
         self._info = info or e.SessionInfo(session_id=f"session-{next(_ids)}", cwd="/", model="scripted")
         self._history = list(history)
@@ -213,6 +215,9 @@ class ScriptedConnection:
                 await self.emit(e.Compacted(state="done", trigger="manual", before=1000, after=100))
             case c.Rewind():
                 await self.emit(e.Notice(text="The conversation is back where it was.", tag="rewind"))
+            case c.Complete(id=id, text=text):
+                start, items = self.completes(text)
+                await self.emit(e.Completed(id=id, start=start, items=items))
             case c.StopTask() | c.ServerCommand() | c.AppCall():
                 pass
 

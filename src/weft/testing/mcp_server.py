@@ -11,6 +11,9 @@ every rule, and imports nothing heavy.
     count_file     a file that counts starts
     pid_file       where it writes its process id
     modern         speaks the newer era: answers server/discover, and calls may answer with a task
+    values         what completion/complete knows: a list for each argument's name, filtered by what was typed
+    templates      resource templates, with `resources`
+    skills         entries of skills/list; `files` has what resources/read answers for an address
     storm          how many list_changed notifications it sends after each call
 
 Tools by name: echo (its input), env (its environment), big (`n` bytes), die, hang, junk, badresult, badschema, flip,
@@ -123,6 +126,20 @@ class HostileServer:
                 self.answer(number, {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]})
             case "resources/list":
                 self.answer(number, {"resources": self.spec.get("resources", [])})
+            case "resources/templates/list" if "templates" in self.spec:
+                self.answer(number, {"resourceTemplates": self.spec["templates"]})
+            case "completion/complete":
+                argument = params["argument"]
+                known = cast("list[str]", self.spec.get("values", {}).get(argument["name"], []))
+                given = cast("Message", cast("Message", params.get("context") or {}).get("arguments") or {})
+                fit = [value for value in known if value.startswith(argument["value"])]
+                values = [value.replace("?", "-".join(given.values())) for value in fit]
+                self.answer(number, {"completion": {"values": values}})
+            case "skills/list" if "skills" in self.spec:
+                self.answer(number, {"skills": self.spec["skills"]})
+            case "resources/read" if params["uri"] in self.spec.get("files", {}):
+                text = self.spec["files"][params["uri"]]
+                self.answer(number, {"contents": [{"uri": params["uri"], "text": text}]})
             case "resources/read":
                 self.answer(number, {"contents": [{"uri": params["uri"], "text": f"content of {params['uri']}"}]})
             case "tools/call":
@@ -156,6 +173,10 @@ class HostileServer:
         for name in ("prompts", "resources"):
             if name in self.spec:
                 offered[name] = {"listChanged": True}
+        if "values" in self.spec:
+            offered["completions"] = {}
+        if "skills" in self.spec:
+            offered["extensions"] = {"io.modelcontextprotocol/skills": {}}
         found: Message = {
             "protocolVersion": "2025-11-25",
             "capabilities": offered,

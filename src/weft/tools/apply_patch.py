@@ -63,7 +63,15 @@ class ApplyPatch(Tool[ApplyPatchArgs]):
             raise ToolError(f"{error}. Nothing was changed.") from error
         lines = [f"{_verb(step)} {step.path}" for step in steps]
         views = tuple(step.view for step in steps)
-        files = [{"filePath": str(step.path), "type": _verb(step).lower()} for step in steps]
+        files = [
+            {
+                "filePath": str(step.path),
+                "type": _verb(step).lower(),
+                "originalFile": step.view.before,
+                "content": step.view.after,
+            }
+            for step in steps
+        ]
         return Result(content="\n".join(lines), display=views, edits=views, data={"files": files})
 
 

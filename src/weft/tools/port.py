@@ -105,10 +105,6 @@ class FileStates(Protocol):
         """Whether `data` differs from what was last seen; None when it was never read."""
         ...
 
-    def before(self, path: Path) -> bytes | None:
-        """The content last seen, while it is still held."""
-        ...
-
     def forget(self, path: Path) -> None: ...
 
 

@@ -16,6 +16,10 @@ from weft.workspace.port import RunSpec
 TIMEOUT = 60.0
 MANY = 2000
 MAX_BYTES = 64 * 1024 * 1024
+PAUSE = 0.01
+PAUSE_BELOW = 16_384
+"""Ripgrep writes once for each file that matches. Waking up for each of these costs more than the search of the file,
+so after a small piece more is left to gather in the pipe, until the pause or the process ends."""
 
 BASE = ("--no-config", "--color=never", "--no-messages", "--hidden", "--glob=!.git", "--glob=!.hg", "--glob=!.svn")
 """`--no-config`: a configuration file named in the environment could make ripgrep run programs."""
@@ -56,6 +60,9 @@ async def run_lines(
                     *records, tail = (tail + data).split(end) if tail else data.split(end)
                 if not all(map(take, records)) or total > MAX_BYTES:
                     return 0, first
+                if len(data) < PAUSE_BELOW:
+                    with anyio.move_on_after(PAUSE):
+                        await process.wait()
             if tail:
                 take(tail)
             code = await process.wait()

@@ -21,6 +21,8 @@ MOST_FRAME = 32 * 1024 * 1024
 """Bytes of one WebSocket message: a few pasted pictures."""
 MOST_HEAD = 64 * 1024
 MOST_PEERS = 256
+HEAD_LIMIT = 10.0
+"""Seconds in which the head of a request must be whole, from the connection or from its first byte on."""
 GRACE = 2
 
 
@@ -31,7 +33,8 @@ class LoopbackServer:
         TransportError: the port is taken.
     """
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, *, head_limit: float = HEAD_LIMIT) -> None:
+        self._head_limit = head_limit
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -55,6 +58,8 @@ class LoopbackServer:
         """Until it is cancelled; then open requests get a moment to end."""
         import uvicorn
 
+        from weft.transports.heads import limited_heads
+
         class Server(uvicorn.Server):
             """Signals belong to whoever started us."""
 
@@ -68,6 +73,7 @@ class LoopbackServer:
                 log_config=None,
                 access_log=False,
                 lifespan="off",
+                http=limited_heads(self._head_limit),
                 ws="websockets-sansio",
                 ws_max_size=MOST_FRAME,
                 ws_per_message_deflate=False,  # the wire is this machine's memory

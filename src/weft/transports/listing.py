@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,10 +10,10 @@ LIMIT: Final = 120.0
 _SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", "target", "dist"})
 
 
-def list_files(root: Path, ripgrep: str | None) -> list[str]:
+def list_files(root: Path, ripgrep: str | None, options: Sequence[str] = ("--no-require-git",)) -> list[str]:
     """Paths from `root`, in order. Without ripgrep, hidden folders and the usual places of built files are left out."""
     if ripgrep is not None:
-        argv = [ripgrep, "--no-config", "--files", "--null", "--no-messages", "--no-require-git"]
+        argv = [ripgrep, "--no-config", "--files", "--null", "--no-messages", *options]
         try:
             done = subprocess.run(argv, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
         except (OSError, subprocess.TimeoutExpired):

@@ -71,7 +71,7 @@ class Stage:
         ) as process:
             try:
                 assert process.stdout is not None
-                with anyio.fail_after(20):
+                with anyio.fail_after(60):
                     said = b""
                     while b"\n" not in said:
                         said += await process.stdout.receive()

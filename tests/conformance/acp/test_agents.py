@@ -43,7 +43,7 @@ async def fake_model() -> AsyncIterator[str]:
     async with await anyio.open_process(argv, stderr=None, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as process:
         try:
             assert process.stdout is not None
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 await process.stdout.receive()
             yield f"http://127.0.0.1:{port}"
         finally:

@@ -4,8 +4,8 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ import pytest
 from tests.peers import peer_bin, peer_folder
 from weft.agent.options import ALL_ASKS, SessionOptions
 from weft.connect.port import Connection
-from weft.schema.commands import InputGiven, Prompt
+from weft.schema.commands import Complete, InputGiven, Prompt
 from weft.schema.content import Image, Json, ToolResult, text_of
-from weft.schema.events import AgentEvent, InputRequested, ToolEnded, TurnEnded
+from weft.schema.events import AgentEvent, Completed, InputRequested, ToolEnded, TurnEnded
 from weft.sdk.compose import Overrides, connect
 from weft.testing.scripted import Script, ScriptedProvider, call
 
@@ -89,6 +89,24 @@ async def played(cwd: Path, servers: dict[str, Json], *calls: Any, answer: dict[
         return run
 
 
+@contextmanager
+def pages(folder: Path) -> Iterator[str]:
+    """The folder on loopback; its port."""
+    server = subprocess.Popen(
+        [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdout is not None
+    try:
+        yield server.stdout.readline().split("port ")[1].split()[0]
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
 async def test_everything_offers_all_kinds_of_content(tmp_path: Path):
     run = await played(
         tmp_path,
@@ -152,6 +170,26 @@ async def test_prompts_are_slash_commands_and_resources_are_mentions(tmp_path: P
         assert "Tools" in run.provider.requests[-1].messages[-1].text
 
 
+async def completed(connection: Connection, text: str) -> list[str]:
+    await connection.send(Complete(text, text))
+    async for event in connection.events():
+        if isinstance(event, Completed) and event.id == text:
+            return [item.insert for item in event.items]
+    raise AssertionError("the session ended")
+
+
+async def test_what_a_server_knows_completes_arguments_resources_and_templates(tmp_path: Path):
+    servers = {"ev": npm("server-everything", "stdio")}
+    async with opened(tmp_path, servers, ["ready"]) as (connection, run):
+        await turn(connection, run, "start")
+        assert await completed(connection, "/mcp__ev__completable-prompt Eng") == ["Engineering"]
+        assert "Alice" in await completed(connection, "/mcp__ev__completable-prompt Engineering ")
+        assert "@ev:demo://resource/static/document/features.md " in await completed(connection, "see @features")
+        assert "@ev:demo://resource/dynamic/text/" in await completed(connection, "@ev:demo://resource/dyn")
+        found = await completed(connection, "@ev:demo://resource/dynamic/text/7")
+        assert found == [] or found[0].startswith("@ev:demo://resource/dynamic/text/7")
+
+
 async def test_filesystem_reads_and_writes_inside_the_roots(tmp_path: Path):
     (tmp_path / "a.txt").write_text("alpha")
     run = await played(
@@ -203,6 +241,20 @@ async def test_git_time_and_fetch_speak_the_newer_protocol(tmp_path: Path):
     assert "mcp__fetch__fetch" in tools
 
 
+async def test_fetch_reads_a_page_and_offers_it_as_a_prompt(tmp_path: Path):
+    (tmp_path / "page.html").write_text("<title>Loom</title><p>Warp and weft.</p>")
+    with pages(tmp_path) as port:
+        address = f"http://127.0.0.1:{port}/page.html"
+        script = [call("mcp__fetch__fetch", url=address), "done", "done"]
+        async with opened(
+            tmp_path, {"fetch": python("mcp-server-fetch", "--ignore-robots-txt", "--allow-private-ips")}, script
+        ) as (at, run):
+            await turn(at, run, "go")
+            assert "Warp and weft" in run.text("mcp__fetch__fetch")
+            await turn(at, run, f"/mcp__fetch__fetch {address}")
+            assert "Warp and weft" in run.provider.requests[-1].messages[-1].text
+
+
 async def test_sqlite_works_although_it_does_not_know_templates(tmp_path: Path):
     run = await played(
         tmp_path,
@@ -247,15 +299,7 @@ async def test_playwright_navigates_a_real_browser_on_loopback(tmp_path: Path):
     (tmp_path / "index.html").write_text("<title>Loom</title><h1>Weft and warp</h1>")
     script = peer_folder("mcp-servers") / "node_modules/@playwright/mcp/cli.js"
     arguments = [str(script), "--headless", "--no-sandbox", "--isolated", "--executable-path", chromium]
-    server = subprocess.Popen(
-        [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        port = server.stdout.readline().split("port ")[1].split()[0]
+    with pages(tmp_path) as port:
         run = await played(
             tmp_path,
             {"web": {"type": "stdio", "command": "node", "args": arguments}},
@@ -263,8 +307,3 @@ async def test_playwright_navigates_a_real_browser_on_loopback(tmp_path: Path):
             call("mcp__web__browser_snapshot"),
         )
         assert "Weft and warp" in run.text("mcp__web__browser_snapshot")
-    finally:
-        server.kill()
-        server.wait()
-        assert server.stdout is not None
-        server.stdout.close()

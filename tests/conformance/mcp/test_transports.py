@@ -38,7 +38,7 @@ uvicorn.Server(config).run()
 
 
 async def listening(kind: str, where: str) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while True:
             try:
                 if kind == "unix":

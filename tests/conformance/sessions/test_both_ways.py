@@ -85,6 +85,34 @@ async def test_weft_goes_on_with_a_session_of_claude_code(work: Path) -> None:
     assert history[-1].text == "And now I know more."
 
 
+async def test_what_claude_code_compacted_keeps_its_summary_and_its_last_words_in_weft(work: Path) -> None:
+    claude = [str(peer_bin("claude")), "-p", "--output-format", "json", "--model", "claude-sonnet-4-5"]
+    async with FakeAnthropic(["One.", "Two is the last.", "<summary>THE-SUMMARY</summary>"]) as server:
+        env = _env(server, work)
+        session_id = json.loads(await _run([*claude, "first"], env, work))["session_id"]
+        await _run([*claude, "--resume", session_id, "second"], env, work)
+        await _run([*claude, "--resume", session_id, "/compact"], env, work)
+    async with FakeAnthropic(["And now."]) as server:
+        await _run(_weft("-p", "--resume", session_id, "and?"), _env(server, work), work)
+        sent = _sent(server.requests[0].body["messages"])
+    assert 0 < sent.index("THE-SUMMARY") < sent.index("Two is the last.") < sent.index("and?")
+    assert '"first"' not in sent
+
+
+async def test_what_weft_compacted_keeps_its_summary_and_its_first_words_in_claude_code(work: Path) -> None:
+    config = str(work.parent / "home" / ".claude")
+    async with FakeAnthropic(["One.", "THE-SUMMARY"]) as server:
+        env = _env(server, work, CLAUDE_CONFIG_DIR=config)
+        out = json.loads(await _run(_weft("-p", "--output-format", "json", "always be brief"), env, work))
+        said = await _run(_weft("-p", "--resume", out["session_id"], "/compact"), env, work)
+    assert "tokens before" in said and "the first request" in said
+    async with FakeAnthropic(["I am another."]) as server:
+        command = [str(peer_bin("claude")), "-p", "--resume", out["session_id"], "--model", "claude-sonnet-4-5", "you?"]
+        await _run(command, _env(server, work, CLAUDE_CONFIG_DIR=config), work)
+        sent = _sent(server.requests[-1].body["messages"])
+    assert 0 < sent.index("always be brief") < sent.index("THE-SUMMARY") < sent.index("you?")
+
+
 async def test_claude_code_goes_on_with_a_session_of_weft(work: Path) -> None:
     config = str(work.parent / "home" / ".claude")
     async with FakeAnthropic(_script(work)) as server:

@@ -51,7 +51,7 @@ class Stage:
         return self.app.screen._compositor.render_strips()
 
     async def until(self, met: Callable[[], bool]) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while not met():
                 await self.pilot.pause(0.01)
 
@@ -81,9 +81,10 @@ async def on_stage(
     env: dict[str, str] | None = None,
     fail: Exception | None = None,
     found: Sequence[Found] = (),
+    info: e.SessionInfo = INFO,
     **more: object,
 ) -> AsyncIterator[Stage]:
-    connection = ScriptedConnection(turns, info=INFO, history=history)
+    connection = ScriptedConnection(turns, info=info, history=history)
     opened: list[Opening] = []
 
     async def start(opening: Opening) -> Connection:
@@ -109,7 +110,7 @@ async def on_stage(
         app = TerminalApp(parts, group)
         async with app.run_test(size=size) as pilot:
             stage = Stage(app, pilot, connection, opened)
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 while not opened:
                     await pilot.pause(0.01)
                 await app.conversation.settled()

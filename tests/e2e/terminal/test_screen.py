@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from textual import events
 
-from tests.e2e.terminal.stage import on_stage
+from tests.e2e.terminal.stage import INFO, on_stage
 from weft.errors import UsageError
 from weft.permissions.trust import is_trusted
 from weft.schema import commands as c
@@ -207,6 +208,34 @@ async def test_completion_of_commands_and_files(tmp_path: Path) -> None:
         await stage.shows("parser.py")
         await stage.pilot.press("tab")
         assert stage.app.composer.text == "see @parser.py "
+
+
+async def test_what_only_a_server_knows_is_offered_while_a_prompt_is_typed(tmp_path: Path) -> None:
+    def completes(text: str) -> tuple[int, tuple[e.Completion, ...]]:
+        if text.startswith("/mcp__tickets__show "):
+            known = ("WEFT-17", "WEFT-20")
+            found = [one for one in known if one.startswith(text[20:]) and one != text[20:]]
+            return 20, tuple(e.Completion(one, one, "id") for one in found)
+        return text.find("@"), (e.Completion("files:table://books", "@files:table://books ", "A table"),)
+
+    prompt = e.CommandInfo("mcp__tickets__show", "Shows a ticket", "<id>", "mcp (tickets)")
+    info = msgspec.structs.replace(INFO, commands=(*INFO.commands, prompt))
+    async with on_stage([[*said("shown")], [*said("read")]], folder=tmp_path, info=info) as stage:
+        stage.connection.completes = completes
+        await stage.type("/mcp__tickets__show W")
+        await stage.shows("WEFT-17", "WEFT-20")
+        await stage.pilot.press("down", "tab")
+        await stage.until(lambda: stage.app.composer.text == "/mcp__tickets__show WEFT-20")
+        await stage.pilot.press("enter")
+        await stage.shows("shown")
+        await stage.type("see @book")
+        await stage.shows("files:table://books")
+        await stage.pilot.press("tab")
+        await stage.until(lambda: stage.app.composer.text == "see @files:table://books ")
+        await stage.pilot.press("enter")
+        await stage.shows("read")
+        prompts = [each.content for each in stage.commands if isinstance(each, c.Prompt)]
+        assert prompts == ["/mcp__tickets__show WEFT-20", "see @files:table://books"]
 
 
 async def test_what_was_typed_before_comes_back_and_is_searched(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.peers import peer_bin
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = ROOT / "src" / "weft" / "cli" / "demo_project"
-LIMIT = 20.0
+LIMIT = 60.0
 """Seconds for anything to appear: a whole process is started, on a machine that may be busy."""
 
 

@@ -50,7 +50,7 @@ class Visit:
 
     def __init__(self, browser: Any, site: Site, **context: Any) -> None:
         self.context = browser.new_context(viewport={"width": 1280, "height": 860}, **context)
-        self.context.set_default_timeout(10_000)
+        self.context.set_default_timeout(30_000)
         self.problems: list[str] = []
         self.page = self.new_page()
         self.page.goto(site.link())

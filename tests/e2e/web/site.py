@@ -50,6 +50,8 @@ class Site:
         self.openings: list[Opening] = []
         self._turns = turns
         self._folder = folder
+        self._commands: tuple[CommandInfo, ...] = hub.pop("commands", ())
+        self._completes = hub.pop("completes", None)
         open_agent = hub.pop("open_agent", self._open)
         self.hub = Hub(Folders([folder]), open_agent, **hub)
         self._portal_context = start_blocking_portal("asyncio")
@@ -68,6 +70,7 @@ class Site:
                 CommandInfo("compact", "Make the conversation shorter", "[what to keep]"),
                 CommandInfo("review", "Review the changes since the last commit"),
                 CommandInfo("init", "Write a memory file for this project"),
+                *self._commands,
             ),
             models=(
                 ModelInfo("loom-large", "Loom Large", "For hard problems", 200_000),
@@ -80,6 +83,8 @@ class Site:
         )
         turns = self._turns(opening) if callable(self._turns) else self._turns
         connection = ScriptedConnection(turns, info=info)
+        if self._completes is not None:
+            connection.completes = self._completes
         self.connections.append(connection)
         self.openings.append(opening)
         return connection

@@ -14,8 +14,9 @@ from tests.e2e.web.site import Site
 from tests.e2e.web.test_turns import sent
 from weft.schema import events as e
 from weft.schema.commands import PermissionAnswered, Prompt, Rewind, SetMode, SetModel
-from weft.schema.content import Image, ToolResult, ToolUse
+from weft.schema.content import Image, ToolResult, ToolUse, text_of
 from weft.schema.display import LinksView, TextView, Todo
+from weft.schema.wire import as_blocks
 from weft.testing.connection import Stage, called, said
 
 Serve = Callable[..., Site]
@@ -37,6 +38,28 @@ class Gate:
     def open(self, site: Site) -> None:
         assert self.event is not None
         site.portal.call(self.event.set)
+
+
+HOLD_WHAT_ARRIVES = """
+let held = [];
+Object.defineProperty(WebSocket.prototype, "onmessage", { set(hear) {
+  this.addEventListener("message", (event) => (held ? held.push(() => hear(event)) : hear(event)));
+} });
+globalThis.letIn = () => { const now = held; held = null; for (const hear of now) hear(); };
+"""
+
+
+def test_what_is_sent_before_the_host_has_answered_waits_for_its_conversation(serve: Serve, visit: Go) -> None:
+    site = serve([said("The quick answer.")])
+    here = visit(site)
+    here.context.add_init_script(HOLD_WHAT_ARRIVES)
+    quick = here.new_page()
+    quick.goto(here.page.url)
+    quick.fill(".composer textarea", "Are you there?")
+    quick.keyboard.press("Enter")
+    quick.evaluate("letIn()")
+    quick.wait_for_selector("text=The quick answer.")
+    assert len(sent(site, Prompt)) == 1
 
 
 def test_a_reload_in_mid_turn_loses_nothing(serve: Serve, visit: Go) -> None:
@@ -316,3 +339,38 @@ def test_every_control_has_a_name_for_a_screen_reader(serve: Serve, visit: Go) -
         !each.hidden && each.type !== "file" && !(each.textContent.trim() || each.getAttribute("aria-label")
         || each.labels?.length || each.placeholder)).map((each) => each.outerHTML)"""
     assert here.page.evaluate(nameless) == []
+
+
+def test_what_only_a_server_knows_is_offered_while_a_prompt_is_typed(serve: Serve, visit: Go) -> None:
+    def completes(text: str) -> tuple[int, tuple[e.Completion, ...]]:
+        if text.startswith("/mcp__tickets__show "):
+            known = ("WEFT-17", "WEFT-20")
+            return 20, tuple(
+                e.Completion(one, one, "id") for one in known if one.startswith(text[20:]) and one != text[20:]
+            )
+        at = text.find("@")
+        return (
+            (at, (e.Completion("database:table://books", "@database:table://books ", "A table"),))
+            if at >= 0
+            else (0, ())
+        )
+
+    prompt = e.CommandInfo("mcp__tickets__show", "Shows a ticket", "<id>", "mcp (tickets)")
+    site = serve([said("Shown."), said("Read.")], commands=(prompt,), completes=completes)
+    here = visit(site)
+    here.page.keyboard.type("/mcp__t")
+    here.page.wait_for_selector(".completion-item.on >> text=/mcp__tickets__show")
+    here.page.keyboard.press("Tab")
+    here.page.wait_for_selector(".completion-item >> text=WEFT-20")
+    here.page.keyboard.press("ArrowDown")
+    here.page.keyboard.press("Enter")
+    here.page.wait_for_function("document.querySelector('.composer textarea').value === '/mcp__tickets__show WEFT-20'")
+    here.page.keyboard.press("Enter")
+    here.page.wait_for_selector("text=Shown.")
+    here.page.keyboard.type("look at @book")
+    here.page.wait_for_selector(".completion-item.on >> text=database:table://books")
+    here.page.keyboard.press("Tab")
+    here.page.keyboard.press("Enter")
+    here.page.wait_for_selector("text=Read.")
+    texts = [text_of(as_blocks(prompt.content)) for prompt in sent(site, Prompt)]
+    assert texts == ["/mcp__tickets__show WEFT-20", "look at @database:table://books"]

@@ -112,7 +112,7 @@ def test_the_real_agent_edits_a_file_after_it_was_allowed(
     running = command(project, env)
     here = visit(running)
     here.say("Mend the shelf")
-    here.page.wait_for_selector(".ask.permission", timeout=20_000)
+    here.page.wait_for_selector(".ask.permission", timeout=60_000)
     assert "shelf.py" in here.page.inner_text(".ask.permission")
     here.page.keyboard.press("1")
     here.page.wait_for_selector("text=The shelf is mended.")
@@ -132,7 +132,7 @@ def test_the_real_agent_edits_a_file_after_it_was_allowed(
     there.page.wait_for_selector("text=The shelf is mended.")
     assert there.page.locator(".tool-name >> text=Edit").count() == 1
     there.say("Are you there?")
-    there.page.wait_for_selector("text=Still here.", timeout=20_000)
+    there.page.wait_for_selector("text=Still here.", timeout=60_000)
     assert there.page.locator(".log >> text=The shelf is mended.").count() == 1
     there.page.get_by_role("button", name="Menu", exact=True).click()
     there.page.get_by_role("menuitem", name="Settings").click()
@@ -154,7 +154,7 @@ def test_a_part_of_a_change_is_written_and_the_conversation_goes_back(
     server = model([(read,), (write,), "One line is written.", "Another answer."])
     here = visit(command(project, environment(server, fresh_home)))
     here.say("Change two lines")
-    here.page.wait_for_selector(".ask.permission .diff-hunk-bar", timeout=20_000)
+    here.page.wait_for_selector(".ask.permission .diff-hunk-bar", timeout=60_000)
     here.page.locator(".diff-hunk-bar").nth(0).get_by_role("button", name="Reject").click()
     here.page.click(".ask .primary")
     here.page.wait_for_selector("text=One line is written.")
@@ -177,7 +177,7 @@ def test_always_here_writes_the_rule_that_the_permissions_view_shows(
     running = command(project, environment(server, fresh_home))
     here = visit(running)
     here.say("Make a file")
-    here.page.wait_for_selector(".ask.permission", timeout=20_000)
+    here.page.wait_for_selector(".ask.permission", timeout=60_000)
     here.page.focus(".ask [data-key='3']")
     rule = here.page.inner_text(".ask-rule code")
     here.page.keyboard.press("3")
@@ -202,11 +202,30 @@ def test_the_page_drives_an_acp_agent(
     running = command(project, environment(server, fresh_home), "--agent", spec)
     here = visit(running)
     here.say("Make a file")
-    here.page.wait_for_selector(".ask.permission", timeout=30_000)
+    here.page.wait_for_selector(".ask.permission", timeout=60_000)
     here.page.keyboard.press("1")
-    here.page.wait_for_selector("text=Made over ACP.")
+    here.page.wait_for_selector("text=Made over ACP.", timeout=30_000)
     assert (project / "acp.txt").exists()
     here.leave()
+    running.stop()
+
+    again = model(["Still the same talk."])
+    there = visit(command(project, environment(again, fresh_home)))
+    goes_on(there, again, "Make a file", "Made over ACP.", "Still the same talk.")
+    assert there.page.locator(".row").count() == 1
+    there.leave()
+
+
+def goes_on(there: Any, server: FakeAnthropic, title: str, before: str, after: str) -> None:
+    """The conversation is in the list of another process, shows what was said, and its agent still knows it."""
+    there.page.click(f".row-title >> text={title}")
+    there.page.wait_for_selector(f"text={before}")
+    assert there.page.locator(".tool").count() == 1
+    there.say("Are you there?")
+    there.page.wait_for_selector(f"text={after}", timeout=60_000)
+    assert there.page.locator(f".log >> text={before}").count() == 1
+    asked = [str(request.body) for request in server.requests if "Are you there?" in str(request.body)]
+    assert asked and title in asked[0] and "**" in asked[0]
 
 
 CLAUDE = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"}
@@ -225,9 +244,16 @@ def test_the_page_drives_claude_code_over_stream_json(
     here.page.wait_for_selector(".ask.permission", timeout=60_000)
     assert "claude.txt" in here.page.inner_text(".ask.permission")
     here.page.keyboard.press("1")
-    here.page.wait_for_selector("text=Written by Claude Code.", timeout=30_000)
+    here.page.wait_for_selector("text=Written by Claude Code.", timeout=60_000)
     assert (project / "claude.txt").read_text() == "made\n"
     here.leave()
+    running.stop()
+
+    again = model(["Claude Code goes on."] * 8)
+    there = visit(command(project, env | again.env()))
+    goes_on(there, again, "Write a file", "Written by Claude Code.", "Claude Code goes on.")
+    assert there.page.locator(".row").count() == 1
+    there.leave()
 
 
 def test_the_page_drives_claude_code_through_its_acp_adapter(

@@ -35,7 +35,7 @@ def start(folder: Path, *arguments: str, stdin: int = subprocess.DEVNULL) -> "su
 async def test_it_says_how_to_attach_serves_and_leaves_nothing_behind(tmp_path: Path) -> None:
     process = start(tmp_path, "--diffs", "accept", "--name", "Desk")
     try:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             assert process.stdout is not None
             line = await anyio.to_thread.run_sync(process.stdout.readline)
             (found,) = find_locks()
@@ -71,7 +71,7 @@ async def test_a_person_at_the_terminal_decides_whole_or_by_hunk(tmp_path: Path,
     person, theirs = pty.openpty()
     process = start(tmp_path, "--diffs", "ask", stdin=theirs)
     try:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             assert process.stdout is not None
             await anyio.to_thread.run_sync(process.stdout.readline)
             work = IdeWorkspace(LocalWorkspace((tmp_path,)))

@@ -25,7 +25,7 @@ async def status(desk: Desk, headers: dict[str, str], url: str = "", **more: obj
 
 
 async def test_only_the_right_token_in_the_right_header_opens_the_socket(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             token = desk.server.lock.token or ""
             assert await status(desk, {AUTH_HEADER: token}) == 101
@@ -37,13 +37,13 @@ async def test_only_the_right_token_in_the_right_header_opens_the_socket(tmp_pat
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost.evil", "http://localhost"])
 async def test_a_web_page_is_refused_even_with_the_token(tmp_path: Path, origin: str) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             assert await status(desk, {AUTH_HEADER: desk.server.lock.token or ""}, origin=origin) == 403
 
 
 async def test_a_rebound_name_is_refused(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             stream = await anyio.connect_tcp("127.0.0.1", desk.server.port)
             request = (
@@ -57,7 +57,7 @@ async def test_a_rebound_name_is_refused(tmp_path: Path) -> None:
 
 
 async def test_it_listens_on_the_loopback_only(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             port = f":{desk.server.port:04X}"
             rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
@@ -65,7 +65,7 @@ async def test_it_listens_on_the_loopback_only(tmp_path: Path) -> None:
 
 
 async def test_noise_ends_at_most_its_own_socket(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             headers = {AUTH_HEADER: desk.server.lock.token or ""}
             async with connect(address(desk), additional_headers=headers, subprotocols=["mcp"], proxy=None) as socket:
@@ -85,7 +85,7 @@ async def test_noise_ends_at_most_its_own_socket(tmp_path: Path) -> None:
 
 
 async def test_one_agent_cannot_answer_or_close_for_another(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk, desk.second() as other, anyio.create_task_group() as group:
             group.start_soon(desk.work.propose_edit, desk.file, "x\n")
             await desk.pending(1)
@@ -99,7 +99,7 @@ async def test_one_agent_cannot_answer_or_close_for_another(tmp_path: Path) -> N
 async def test_the_token_is_in_no_log_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     caplog.set_level("INFO", "websockets.client")  # The test's own client, not Weft's.
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             await status(desk, {AUTH_HEADER: "wrong"})
             assert (desk.server.lock.token or "?") not in caplog.text

@@ -45,7 +45,7 @@ class Attached:
 
 @both
 async def test_it_attaches_and_learns_the_tools(make: Make, tmp_path: Path) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with Attached(make, tmp_path) as agent:
             assert agent.link.name == agent.editor.name and agent.link.tools == frozenset(agent.editor.tools)
 
@@ -61,7 +61,7 @@ async def test_it_attaches_and_learns_the_tools(make: Make, tmp_path: Path) -> N
     ids=["accepted", "rejected", "undecided"],
 )
 async def test_a_diff_is_decided_and_its_tab_closed(make: Make, tmp_path: Path, parts, decision: Decision) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with Attached(make, tmp_path) as agent:
             answers: list[Decision] = []
 
@@ -78,7 +78,7 @@ async def test_a_diff_is_decided_and_its_tab_closed(make: Make, tmp_path: Path, 
 
 @both
 async def test_a_withdrawn_diff_really_closes(make: Make, tmp_path: Path) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with Attached(make, tmp_path) as agent:
             async with anyio.create_task_group() as group:
                 group.start_soon(agent.work.propose_edit, agent.file, "x = 2\n")
@@ -90,7 +90,7 @@ async def test_a_withdrawn_diff_really_closes(make: Make, tmp_path: Path) -> Non
 
 @both
 async def test_problems_are_read_and_a_file_that_is_not_open_has_none(make: Make, tmp_path: Path) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with Attached(make, tmp_path) as agent:
             found = await agent.work.diagnostics(agent.file)
             assert not found
@@ -102,7 +102,7 @@ async def test_problems_are_read_and_a_file_that_is_not_open_has_none(make: Make
 
 @both
 async def test_mentions_are_absolute_or_relative_to_the_editors_folder(make: Make, tmp_path: Path) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with Attached(make, tmp_path) as agent:
             relative = isinstance(agent.editor, MeasuredNeovim)
             path = "calc.py" if relative else str(agent.file)
@@ -114,7 +114,7 @@ async def test_mentions_are_absolute_or_relative_to_the_editors_folder(make: Mak
 
 @both
 async def test_the_models_tools_work_with_it(make: Make, tmp_path: Path) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with Attached(make, tmp_path) as agent:
             tools = {tool.name.removeprefix("mcp__ide__"): tool for tool in ide_tools(agent.link)}
             context = fake_tool_context(agent.work, cwd=tmp_path)

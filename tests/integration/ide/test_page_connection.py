@@ -55,7 +55,7 @@ def refuse(asked: PermissionAsked) -> PermissionAnswered:
 )
 async def test_a_change_of_an_attached_agent_is_decided_on_the_page(tmp_path: Path, answer, outcome: Decision) -> None:
     (tmp_path / "f.txt").write_text(BEFORE)
-    with anyio.fail_after(15):
+    with anyio.fail_after(30):
         async with await open_agent("editor", AgentRequest(cwd=tmp_path)) as page:
             assert page.info.agent_name == "editor"
             work = IdeWorkspace(LocalWorkspace((tmp_path,)))
@@ -83,7 +83,7 @@ async def test_a_change_of_an_attached_agent_is_decided_on_the_page(tmp_path: Pa
 
 async def test_a_file_that_an_agent_shows_is_seen_and_a_prompt_points_agents_at_files(tmp_path: Path) -> None:
     (tmp_path / "f.txt").write_text(BEFORE)
-    with anyio.fail_after(15):
+    with anyio.fail_after(30):
         async with await open_agent("editor", AgentRequest(cwd=tmp_path)) as page:
             how = await next_of(page, Notice)
             assert isinstance(how, Notice) and "CLAUDE_CODE_SSE_PORT=" in how.text

@@ -52,7 +52,7 @@ def environment(desk: Desk) -> dict[str, str]:
 
 @pytest.mark.parametrize(("outcome", "behavior"), [(Accepted(PROPOSAL), "allow"), (Rejected(), "deny")])
 async def test_an_answer_in_the_editor_is_the_persons_answer(tmp_path: Path, outcome, behavior: str) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             session = Session(tmp_path, environment(desk))
             async with session.seat, anyio.create_task_group() as group:
@@ -68,7 +68,7 @@ async def test_an_answer_in_the_editor_is_the_persons_answer(tmp_path: Path, out
 
 
 async def test_an_answer_elsewhere_closes_the_editors_view(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             session = Session(tmp_path, environment(desk))
             async with session.seat, anyio.create_task_group() as group:
@@ -81,7 +81,7 @@ async def test_an_answer_elsewhere_closes_the_editors_view(tmp_path: Path) -> No
 
 
 async def test_an_editor_that_goes_away_leaves_the_question_to_the_terminal(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             session = Session(tmp_path, environment(desk))
             async with session.seat, anyio.create_task_group() as group:
@@ -96,7 +96,7 @@ async def test_an_editor_that_goes_away_leaves_the_question_to_the_terminal(tmp_
 
 
 async def test_the_editor_is_found_by_folder_only_when_asked_and_chosen_by_ide(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             env = {"HOME": str(Path.home())}
             plain = Session(tmp_path, env)
@@ -116,7 +116,7 @@ async def test_the_editor_is_found_by_folder_only_when_asked_and_chosen_by_ide(t
 
 
 async def test_what_is_looked_at_and_pointed_at_goes_with_the_next_prompt(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             session = Session(tmp_path, environment(desk))
             async with session.seat:
@@ -135,7 +135,7 @@ async def test_what_is_looked_at_and_pointed_at_goes_with_the_next_prompt(tmp_pa
 
 
 async def test_the_model_gets_the_editors_tools_and_hidden_files_stay_hidden(tmp_path: Path) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with Desk(tmp_path) as desk:
             (tmp_path / ".env").write_text("x")
             session = Session(tmp_path, environment(desk))

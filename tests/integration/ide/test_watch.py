@@ -15,7 +15,7 @@ async def test_the_page_sees_the_editors_selection_but_no_denied_file(tmp_path: 
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "settings.json").write_text(json.dumps({"permissions": {"deny": ["Read(./.env)"]}}))
     told: list[EditorSight | None] = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with MeasuredVsCode(tmp_path, Path.home()) as editor, anyio.create_task_group() as group:
             (lock,) = (Path.home() / ".claude" / "ide").iterdir()
             lock.write_text(json.dumps({**json.loads(lock.read_text()), "pid": os.getppid()}))

@@ -18,13 +18,13 @@ NO = InputAnswer("decline")
 
 
 async def ready(host: Host) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         await host.settle(10)
     assert host.servers()[0].state == "ready", host.servers()
 
 
 async def called(host: Host, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return cast("dict[str, Any]", json.loads(text_of((await host.call("bad", tool, arguments)).content)))
 
 

@@ -39,7 +39,7 @@ def remote(server: FakeOAuth, **more: Any) -> ServerConfig:
 
 
 async def login(host: Host) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         await host.login("web")
 
 
@@ -51,7 +51,7 @@ def file_vault(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_nobody_is_sent_anywhere_before_they_ask_for_a_login(open_host: OpenHost):
     person = Browser()
     async with FakeOAuth() as server, open_host(remote(server), ask_input=person) as host:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await host.settle(10)
         assert host.servers()[0].state == "needs_auth" and "weft mcp login web" in (host.servers()[0].error or "")
         assert person.shown == []
@@ -69,7 +69,7 @@ async def test_t25_a_login_names_the_server_and_its_rights_and_is_kept_for_the_p
         kept = tmp_path / "home/mcp-logins.json"
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
         async with open_host(remote(server)) as host:
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 await host.settle(10)
             assert host.servers()[0].state == "ready" and server.tokens == 1
 
@@ -192,7 +192,7 @@ async def test_t23_the_callback_takes_one_request_for_us_and_shows_nothing_raw()
             first = await client.get(callback.redirect_uri, params=words)
             assert "<script>" not in first.text and "&lt;script&gt;" in first.text
             assert (await client.get(callback.redirect_uri + "?code=late")).status_code == 410
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             assert (await callback.wait())["error"] == "x"
 
 
@@ -258,7 +258,7 @@ async def test_an_expired_token_is_refreshed_where_it_came_from_also_after_a_res
         assert tokens is not None and logins.expires_at() is not None
         await logins.set_tokens(tokens.model_copy(update={"expires_in": -10}))
         async with open_host(remote(server)) as host:
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 await host.settle(10)
             assert host.servers()[0].state == "ready"
         assert any("refresh_token" in body for _, path, _, body in server.requests if path == "/token")
@@ -276,7 +276,7 @@ async def test_without_its_origin_a_refresh_token_goes_nowhere(open_host: OpenHo
         await logins.set_tokens(tokens.model_copy(update={"expires_in": -10}))
         logins.set_extra("metadata", "")
         async with open_host(remote(server)) as host:
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 await host.settle(10)
             assert host.servers()[0].state == "needs_auth"
         assert not any("refresh_token=" in body for _, _, _, body in server.requests)

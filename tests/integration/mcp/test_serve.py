@@ -31,7 +31,7 @@ def served(folder: Path, *arguments: str, **more: Any) -> ServerConfig:
 
 
 async def ready(host: Host) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         await host.settle(20)
     assert host.servers()[0].state == "ready", host.servers()
 

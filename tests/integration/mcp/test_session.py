@@ -10,9 +10,9 @@ import anyio
 
 from weft.agent.options import ALL_ASKS, SessionOptions
 from weft.connect.port import Connection
-from weft.schema.commands import AppCall, Command, InputGiven, PermissionAnswered, Prompt, ServerCommand
+from weft.schema.commands import AppCall, Command, Complete, InputGiven, PermissionAnswered, Prompt, ServerCommand
 from weft.schema.content import text_of
-from weft.schema.events import AgentEvent, InputRequested, Notice, PermissionAsked, ToolEnded, TurnEnded
+from weft.schema.events import AgentEvent, Completed, InputRequested, Notice, PermissionAsked, ToolEnded, TurnEnded
 from weft.sdk.compose import Overrides, connect
 from weft.testing.scripted import Script, ScriptedProvider, call
 
@@ -38,7 +38,7 @@ Answer = Callable[[AgentEvent], Command | None]
 
 async def until(connection: Connection, done: Callable[[AgentEvent], bool], answer: Answer) -> list[AgentEvent]:
     seen: list[AgentEvent] = []
-    with anyio.fail_after(15):
+    with anyio.fail_after(30):
         async for event in connection.events():
             seen.append(event)
             reply = answer(event)
@@ -175,3 +175,35 @@ async def test_servers_are_switched_by_typing_too(tmp_path: Path):
         assert [info.state for info in connection.info.servers] == ["disabled"]
         await connection.send(Prompt("/mcp enable s"))
         await until(connection, lambda _event: connection.info.servers[0].state == "ready", nothing)
+
+
+PROMPT = {"name": "find", "arguments": [{"name": "city", "required": True}, {"name": "street"}]}
+TILE = {"uriTemplate": "tile://{id}", "name": "tile"}
+
+
+async def test_what_only_a_server_knows_completes_a_prompt_that_is_typed(tmp_path: Path):
+    server = entry(
+        prompts=[PROMPT],
+        resources=[{"uri": "map://world", "name": "world"}],
+        templates=[TILE],
+        values={"city": ["Paris", "Parma", "Rome"], "street": ["Rue of ?"], "id": ["1", "12"]},
+    )
+    connection = opened(tmp_path, ["hi"], {"maps": server})
+    texts = ["/mcp__maps__find Par", "/mcp__maps__find Paris Rue", "see @world", "see @maps:tile://1", "/help x"]
+
+    async def completed(text: str) -> list[str]:
+        await connection.send(Complete(text, text))
+        found = (await until(connection, lambda event: isinstance(event, Completed), nothing))[-1]
+        assert isinstance(found, Completed) and found.id == text
+        return [text[: found.start] + item.insert for item in found.items]
+
+    async with connection:
+        await connection.send(Prompt("go"))
+        await until(connection, ends, nothing)
+        assert [await completed(text) for text in texts] == [
+            ["/mcp__maps__find Paris", "/mcp__maps__find Parma"],
+            ["/mcp__maps__find Paris Rue of Paris"],
+            ["see @maps:map://world "],
+            ["see @maps:tile://12 "],
+            [],
+        ]

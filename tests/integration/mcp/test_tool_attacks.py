@@ -19,7 +19,7 @@ PLAIN = {"type": "object"}
 
 
 async def ready(host: Host, *names: str) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         await host.settle(10)
     states = {info.name: (info.state, info.error) for info in host.servers()}
     for name in names:
@@ -27,7 +27,7 @@ async def ready(host: Host, *names: str) -> None:
 
 
 async def until_changed(host: Host) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         while not host.changes():
             await anyio.sleep(0.02)
 
@@ -183,7 +183,7 @@ async def test_t14_a_flood_of_tools_is_cut(open_host: OpenHost):
 async def test_t14_a_huge_line_fails_the_server_and_nothing_else(open_host: OpenHost):
     async with open_host(hostile("huge", at_start="huge"), hostile("good", tools=["echo"]), reconnects=0) as host:
         await ready(host, "good")
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while "line of more than" not in (host.servers()[0].error or ""):
                 await anyio.sleep(0.05)
         assert not (await host.call("good", "echo", {})).is_error
@@ -232,7 +232,7 @@ async def test_t15_death_in_mid_call_is_an_error_for_the_model_and_the_server_co
         await ready(host, "bad")
         result = await host.call("bad", "die", {})
         assert result.is_error and "did not answer" in text_of(result.content)
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while True:
                 if not (await host.call("bad", "echo", {"a": 1})).is_error:
                     break
@@ -242,7 +242,7 @@ async def test_t15_death_in_mid_call_is_an_error_for_the_model_and_the_server_co
 async def test_t15_a_server_that_dies_or_hangs_at_the_start_is_failed_with_its_words(open_host: OpenHost):
     servers = (hostile("dead", at_start="die"), hostile("hung", at_start="hang"))
     async with open_host(*servers, start_timeout=1.0, backoff=0.01) as host:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             await host.settle(10)
         states = {info.name: info for info in host.servers()}
         assert states["hung"].state == "failed" and "not ready within 1 seconds" in (states["hung"].error or "")
@@ -262,7 +262,7 @@ async def test_t15_wrong_shapes_of_results_become_errors_for_the_model(open_host
 async def test_t15_a_hanging_call_ends_at_its_limit_and_can_be_cancelled(open_host: OpenHost):
     async with open_host(hostile(tools=["hang", "echo"]), call_timeout=0.2) as host:
         await ready(host, "bad")
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             result = await host.call("bad", "hang", {})
         assert result.is_error and "no answer within" in text_of(result.content)
 
@@ -282,7 +282,7 @@ async def test_t16_children_of_a_server_end_with_the_host(open_host: OpenHost):
         await ready(host, "bad")
         child = int(text_of((await host.call("bad", "child", {})).content))
         assert Path(f"/proc/{child}").exists()
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while Path(f"/proc/{child}").exists() and "\nState:\tZ" not in Path(f"/proc/{child}/status").read_text():
             await anyio.sleep(0.02)
 

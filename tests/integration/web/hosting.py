@@ -54,7 +54,7 @@ class Served:
             origin=own if origin == "own" else origin,  # pyright: ignore[reportArgumentType]
             additional_headers=extra,
             max_size=None,
-            open_timeout=5,
+            open_timeout=30,
         )
 
 
@@ -73,7 +73,7 @@ class Talk:
         for at, frame in enumerate(self.seen):
             if wanted(frame):
                 return self.seen.pop(at)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while True:
                 frames = json.loads(await self.socket.recv())
                 self.seen += frames
@@ -102,8 +102,9 @@ async def served(folder: Path, turns: Sequence[Turn] = (), **more: Any) -> Async
         agents.append(ScriptedConnection(turns))
         return agents[-1]
 
+    host_options = {name: more.pop(name) for name in ("head_limit", "ancestors") if name in more}
     hub = Hub(Folders([folder]), more.pop("open_agent", open_agent), **more)
-    host = WebHost(hub)
+    host = WebHost(hub, **host_options)
     async with anyio.create_task_group() as group:
         group.start_soon(host.serve)
         yield Served(host, hub, agents)

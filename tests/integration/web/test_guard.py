@@ -2,6 +2,7 @@
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -136,7 +137,7 @@ async def test_nonsense_on_the_socket_is_answered_and_then_cut_off(tmp_path: Pat
     async with served(tmp_path) as site:
         await site.log_in()
         async with site.connect() as socket:
-            with anyio.fail_after(5), pytest.raises(websockets.ConnectionClosed):
+            with anyio.fail_after(30), pytest.raises(websockets.ConnectionClosed):
                 for text in nonsense:
                     await socket.send(text)
                 while True:
@@ -151,7 +152,7 @@ async def test_a_frame_that_is_too_large_closes_only_that_socket(tmp_path: Path)
     async with served(tmp_path) as site:
         await site.log_in()
         async with site.connect() as good, site.connect() as bad:
-            with anyio.fail_after(10), pytest.raises(websockets.ConnectionClosed):
+            with anyio.fail_after(30), pytest.raises(websockets.ConnectionClosed):
                 await bad.send("x" * (33 * 1024 * 1024))
                 await bad.recv()
             talk = Talk(good)
@@ -203,7 +204,7 @@ async def test_connections_that_never_finish_their_head_hold_nobody_up(tmp_path:
                 stream = await anyio.connect_tcp("127.0.0.1", site.host.port)
                 await stack.enter_async_context(stream)
                 await stream.send(b"GET / HTTP/1.1\r\nHost:")
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 assert (await site.get("/", Cookie=site.cookie))[0] == 200
 
 
@@ -217,8 +218,46 @@ async def test_a_frame_that_is_not_masked_closes_the_socket(tmp_path: Path) -> N
         )
         async with await anyio.connect_tcp("127.0.0.1", site.host.port) as stream:
             await stream.send(head.encode())
-            with anyio.fail_after(5), contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            with anyio.fail_after(30), contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
                 assert b" 101 " in await stream.receive()
                 await stream.send(b"\x81\x02{}")
                 while True:
                     await stream.receive()
+
+
+@pytest.mark.parametrize("heads", [(b"",), (b"GET / HTTP/1.1\r\nHost:",), (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"G")])
+async def test_a_head_that_does_not_come_whole_in_time_ends_its_connection(heads: tuple[bytes, ...]) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    server = LoopbackServer(head_limit=0.3)
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.serve, app)
+        data = b""
+        with anyio.fail_after(60):
+            async with await anyio.connect_tcp("127.0.0.1", server.port) as stream:
+                for head in heads[:-1]:
+                    await stream.send(head)
+                    data += await stream.receive()
+                await stream.send(heads[-1])
+                with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                    while True:
+                        data += await stream.receive()
+        assert data.endswith(b"Content-Length: 0\r\n\r\n")
+        assert data.count(b" 408 ") == 1
+        assert data.count(b" 204 ") == len(heads) - 1
+        group.cancel_scope.cancel()
+    server.close()
+
+
+async def test_a_socket_outlives_the_time_limit_of_heads(tmp_path: Path) -> None:
+    async with served(tmp_path, head_limit=0.3) as site:
+        await site.log_in()
+        async with site.connect() as socket:
+            with anyio.fail_after(30):
+                async with await anyio.connect_tcp("127.0.0.1", site.host.port) as slow:
+                    assert b" 408 " in await slow.receive()
+            talk = Talk(socket)
+            await talk.send("ready")
+            await talk.frame("state")

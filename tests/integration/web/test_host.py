@@ -2,23 +2,26 @@
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import anyio
 
-from tests.integration.web.hosting import Talk, served
+from tests.integration.web.hosting import Served, Talk, served
 from weft.paths import weft_home
 from weft.schema.commands import Prompt, SetModel
 from weft.schema.content import Document, Image, Text
+from weft.schema.events import SessionInfo
 from weft.schema.messages import Message, Reply, Usage
 from weft.schema.records import AssistantRecord, Origin, UserRecord
 from weft.sessions.store import FileStore
 from weft.settings import load_settings
 from weft.surfaces.web.frames import AgentState
 from weft.surfaces.web.panels import HostPanels
-from weft.surfaces.web.ports import EditorSight
+from weft.surfaces.web.ports import EditorSight, Opening
 from weft.surfaces.web.shelf import SessionShelf
-from weft.testing.connection import ScriptedConnection, said
+from weft.surfaces.web.talks import TalkFiles
+from weft.testing.connection import ScriptedConnection, called, said
 
 
 def write_session(folder: Path, id: str, question: str, answer: str) -> FileStore:
@@ -298,6 +301,73 @@ async def test_many_pages_and_a_slow_one_do_not_hold_each_other_up(tmp_path: Pat
             await slow.send("switchConversation", conversation=id)
             await slow.frame("conversationOpened")
             await quick.send("sendMessage", conversation=id, text="go")
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 await quick.chunk("turn_end")
                 await slow.chunk("turn_end")
+
+
+async def test_a_conversation_with_another_agent_is_there_after_a_restart_and_goes_on(tmp_path: Path) -> None:
+    openings: list[Opening] = []
+    write_session(tmp_path, A, "Theirs", "The log that the agent keeps for itself.")
+
+    def open_agent(opening: Opening) -> ScriptedConnection:
+        openings.append(opening)
+        info = SessionInfo(A, opening.folder, "x", agent_name=opening.agent)
+        call = called("Bash", {"command": "ls"}, output="a.py\n")
+        return ScriptedConnection([[*said("It is **kept**."), *call], said("And more.")], info=info)
+
+    def host() -> AbstractAsyncContextManager[Served]:
+        shelf, keeper = SessionShelf(FileStore(weft_home())), TalkFiles(weft_home())
+        return served(tmp_path, open_agent=open_agent, shelf=shelf, keeper=keeper, default_agent="other")
+
+    async with host() as site:
+        await site.log_in()
+        async with site.connect() as socket:
+            talk = Talk(socket)
+            id = await talk.fresh()
+            await talk.send("sendMessage", conversation=id, text="Keep this")
+            await talk.chunk("turn_end")
+            await talk.send("renameConversation", conversation=id, title="A better name")
+            await talk.until(lambda f: f["type"] == "conversations" and "A better name" in str(f))
+
+    async with host() as site:
+        await site.log_in()
+        async with site.connect() as socket:
+            talk = Talk(socket)
+            await talk.send("ready")
+            rows = (await talk.frame("state"))["conversations"]
+            assert [(row["id"], row["title"], row["agent"]) for row in rows] == [(id, "A better name", "other")]
+            await talk.send("switchConversation", conversation=id)
+            opened = str((await talk.frame("conversationOpened"))["chunks"])
+            assert "<strong>kept</strong>" in opened
+            assert "a.py" in opened
+            await talk.send("searchConversations", request=1, query="kept")
+            assert id in (await talk.frame("reply"))["data"]
+            await talk.send("sendMessage", conversation=id, text="Go on")
+            await talk.chunk("turn_end")
+            assert (openings[-1].resume, openings[-1].agent_session, openings[-1].agent) == (True, A, "other")
+            await talk.send("deleteConversation", conversation=id)
+            await talk.frame("conversationClosed")
+
+    async with host() as site:
+        await site.log_in()
+        async with site.connect() as socket:
+            talk = Talk(socket)
+            await talk.send("ready")
+            assert (await talk.frame("state"))["conversations"] == []
+
+
+async def test_a_message_that_is_sent_again_with_its_key_counts_once(tmp_path: Path) -> None:
+    async with served(
+        tmp_path,
+        [said("Heard.")],
+    ) as site:
+        await site.log_in()
+        async with site.connect() as socket:
+            talk = Talk(socket)
+            id = await talk.fresh()
+            for request in (1, 2):
+                await talk.send("sendMessage", conversation=id, text="Hello", key="k", request=request)
+                assert (await talk.frame("reply"))["request"] == request
+            await talk.chunk("turn_end")
+        assert [type(command) for command in site.agents[-1].commands] == [Prompt]

@@ -14,7 +14,7 @@ def delta(text: str, *, index: int = 0, message: str = "m") -> Streamed:
 
 
 async def drain(channel: Channel) -> list[AgentEvent]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return [event async for event in channel]
 
 
@@ -35,7 +35,7 @@ async def test_a_reader_that_waits_gets_what_is_put_later():
         async for event in channel:
             seen.append(event)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(read)
             await anyio.lowlevel.checkpoint()
@@ -72,3 +72,27 @@ def test_only_deltas_of_one_block_and_kind_merge():
     two = Streamed(message_id="m", delta=BlockDelta(0, InputDelta("}")))
     assert merged(one, two) == Streamed(message_id="m", delta=BlockDelta(0, InputDelta("{}")))
     assert merged(Notice(text="a"), Notice(text="b")) is None
+
+
+async def test_a_burst_is_everything_that_waits_and_comes_at_once():
+    channel = Channel(limit=10_000)
+    sizes: list[int] = []
+    seen: list[AgentEvent] = []
+
+    async def read() -> None:
+        async for events in channel.bursts():
+            sizes.append(len(events))
+            seen.extend(events)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group:
+            group.start_soon(read)
+            await anyio.wait_all_tasks_blocked()
+            channel.put(delta("first"))
+            await anyio.wait_all_tasks_blocked()
+            assert sizes == [1]
+            for _ in range(1000):
+                channel.put(Notice(text="n"))
+            channel.close()
+    assert seen == [delta("first"), *[Notice(text="n")] * 1000]
+    assert len(sizes) < 5

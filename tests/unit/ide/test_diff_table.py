@@ -56,7 +56,7 @@ class Desk:
 @pytest.mark.parametrize("answer", [Accepted("b\n"), Accepted("mine\n"), Rejected()], ids=str)
 async def test_the_persons_answer_is_the_outcome(answer) -> None:
     desk = Desk()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(desk.run, "one", diff("1"))
             await desk.view.holds(1)
@@ -66,7 +66,7 @@ async def test_the_persons_answer_is_the_outcome(answer) -> None:
 
 async def test_the_first_answer_counts_and_the_view_closes() -> None:
     desk = Desk()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(desk.run, "one", diff("1"))
             await desk.view.holds(1)
@@ -78,7 +78,7 @@ async def test_the_first_answer_counts_and_the_view_closes() -> None:
 
 async def test_an_agent_closes_only_its_own_tabs() -> None:
     desk = Desk()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             for owner, id, title in (("one", "1", "tab"), ("two", "2", "tab"), ("one", "3", "other")):
                 group.start_soon(desk.run, owner, diff(id, title))
@@ -92,7 +92,7 @@ async def test_an_agent_closes_only_its_own_tabs() -> None:
 
 async def test_another_diff_of_the_same_title_replaces_the_first() -> None:
     desk = Desk()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(desk.run, "one", diff("1"))
             await desk.view.holds(1)
@@ -106,7 +106,7 @@ async def test_another_diff_of_the_same_title_replaces_the_first() -> None:
 
 async def test_a_cancelled_call_takes_its_view_away() -> None:
     desk = Desk()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(desk.run, "one", diff("1"))
             await desk.view.holds(1)

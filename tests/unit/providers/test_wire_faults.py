@@ -31,7 +31,7 @@ def provider_at(dialect: str, url: str, limits: HttpLimits | None = None) -> Pro
 
 
 async def ask(dialect: str, script: Script, limits: HttpLimits | None = None) -> list[StreamEvent]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with fake(dialect, script) as server:
             provider = provider_at(dialect, server.url, limits)
             events = [event async for event in provider.stream(REQUEST)]

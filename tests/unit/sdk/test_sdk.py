@@ -42,7 +42,7 @@ async def test_a_query_is_awaited_for_its_answer(tmp_path: Path):
 
 async def test_a_query_is_iterated_for_its_events_and_may_be_left_early(tmp_path: Path):
     seen: list[AgentEvent] = []
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async for event in weft.query("hi", options(tmp_path, "hello")):
             seen.append(event)
             if len(seen) == 3:

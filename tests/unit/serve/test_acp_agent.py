@@ -74,7 +74,7 @@ async def agent(
         connections.append(ScriptedConnection(list(turns), info=info))
         return connections[-1]
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(AcpAgent(there, open_session, MemoryStore(), greets=greets).run)
             yield Client(here, connections)
@@ -250,3 +250,13 @@ def test_what_iflow_clients_give_becomes_a_request_of_ours(tmp_path: Path) -> No
 def test_a_server_without_an_address_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RpcError):
         to_request(s.OpenSession(cwd=str(tmp_path), mcp_servers=(McpServer(name="x"),)), "id")
+
+
+async def test_what_only_the_agent_knows_completes_a_prompt_by_a_method_of_our_own() -> None:
+    async with agent() as client:
+        session = await client.open()
+        item = e.Completion("Paris", "Paris", "city")
+        client.connections[0].completes = lambda text: (len(text) - 3, (item,))
+        answer = await client.ask("_weft/complete", {"sessionId": session, "text": "/mcp__maps__find Par"})
+        shown = {"label": "Paris", "insert": "Paris", "detail": "city", "more": False}
+        assert answer["result"] == {"start": 17, "items": [shown]}

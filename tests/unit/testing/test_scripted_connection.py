@@ -22,7 +22,7 @@ from weft.testing.connection import ScriptedConnection, Stage, said
 
 async def until(events: AsyncIterator[AgentEvent], kind: type[AgentEvent]) -> list[AgentEvent]:
     seen: list[AgentEvent] = []
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async for event in events:
             seen.append(event)
             if isinstance(event, kind):
@@ -94,7 +94,7 @@ async def test_a_dead_agent_closes_its_turn_and_then_its_events() -> None:
         await connection.send(Prompt("go"))
         await until(events, PermissionAsked)
         await connection.die()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             rest = [event async for event in events]
         assert isinstance(rest[-1], TurnEnded)
         with pytest.raises(ConnectionLost):

@@ -52,7 +52,7 @@ async def loopback(_host: str, _port: int) -> str:
 
 
 async def fetch(tool: WebFetch, url: str) -> Result:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         return await tool.run(tool.decode({"url": url, "prompt": "?"}), fake_tool_context(MemoryWorkspace()))
 
 
@@ -153,7 +153,7 @@ async def test_a_search_asks_the_endpoint_of_the_settings() -> None:
     async with site({"/s?q=two+words": answer(body, "application/json")}) as (port, _):
         settings: dict[str, object] = {"webSearch": {"url": f"http://127.0.0.1:{port}/s?q={{query}}"}}
         tool = WebSearch()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             result = await tool.run(
                 tool.decode({"query": "two words", "blocked_domains": ["b.test"]}),
                 fake_tool_context(MemoryWorkspace(), settings=settings),

@@ -33,7 +33,7 @@ async def raw_server(answer: Callable[[anyio.abc.SocketStream], object]) -> Asyn
             await stream.receive()
             await answer(stream)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, serve)
             yield f"http://127.0.0.1:{port}"
@@ -48,7 +48,7 @@ async def test_a_request_and_its_answer() -> None:
         seen.append(exchange.request.headers)
         await echo(exchange)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with HttpServer(handler) as server, HttpClient() as client:
             async with await client.send("POST", server.url + "/a?b=c", {"X-Key": "k"}, b"hello") as response:
                 assert (response.status, response.headers["x-target"]) == (200, "/a?b=c")
@@ -59,7 +59,7 @@ async def test_a_request_and_its_answer() -> None:
 
 
 async def test_the_connection_is_used_again_and_a_dead_one_is_replaced() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with HttpClient() as client:
             async with HttpServer(echo) as server:
                 for text in (b"one", b"two"):
@@ -85,7 +85,7 @@ async def test_a_stream_is_read_as_it_is_written_and_no_faster() -> None:
             written += 1
         await exchange.end()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with HttpServer(handler) as server, HttpClient() as client:
             async with await client.send("GET", server.url) as response:
                 assert await response.receive() == b"first"
@@ -107,7 +107,7 @@ async def test_leaving_early_closes_the_socket_and_ends_the_handler() -> None:
         finally:
             ended.set()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with HttpServer(handler) as server, HttpClient() as client:
             with anyio.CancelScope() as scope:
                 async with await client.send("GET", server.url) as response:
@@ -125,7 +125,7 @@ async def test_silence_has_a_limit() -> None:
         await anyio.sleep_forever()
 
     limits = HttpLimits(first_byte=0.05, idle=0.05)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with HttpServer(silent) as server, HttpClient(limits=limits) as client:
             with pytest.raises(TransportTimeout, match="no answer"):
                 await client.send("GET", server.url)
@@ -193,7 +193,7 @@ async def test_a_body_without_length_ends_with_the_connection() -> None:
     [{"host": "evil.example"}, {"host": "127.0.0.1.evil.example:80"}, {"origin": "http://evil.example"}],
 )
 async def test_the_server_refuses_pages_and_other_names(headers: dict[str, str]) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with HttpServer(echo) as server, HttpClient() as client:
             async with await client.send("GET", server.url, headers) as response:
                 assert response.status == 403
@@ -205,7 +205,7 @@ async def test_the_server_limits_bodies_and_survives_a_failing_handler() -> None
             raise ValueError("boom")
         await echo(exchange)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with HttpServer(handler, limits=ServerLimits(body=10)) as server, HttpClient() as client:
             async with await client.send("POST", server.url, body=b"x" * 11) as response:
                 assert response.status == 413
@@ -216,7 +216,7 @@ async def test_the_server_limits_bodies_and_survives_a_failing_handler() -> None
 
 
 async def test_a_plain_request_goes_through_the_proxy_with_its_whole_address() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with HttpServer(lambda exchange: echo(exchange)) as server:
             proxied: list[str] = []
 

@@ -60,7 +60,7 @@ async def tls_server(certificate: Path) -> AsyncIterator[int]:
             await stream.receive()
             await stream.send(ANSWER)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, serve)
             yield inner.extra(anyio.abc.SocketAttribute.local_port)

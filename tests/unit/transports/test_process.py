@@ -29,7 +29,7 @@ def _state(pid: int) -> str:
 
 
 async def test_output_and_errors_come_in_their_order() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         child = await spawn(["sh", "-c", "echo one; echo two >&2; echo three; exit 4"])
         assert await _all(child) == b"one\ntwo\nthree\n"
         assert await child.wait() == 4
@@ -37,7 +37,7 @@ async def test_output_and_errors_come_in_their_order() -> None:
 
 async def test_pipes_are_apart_when_asked_for() -> None:
     lines: list[str] = []
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         child = await spawn(["sh", "-c", "read x; echo got $x; echo bad >&2"], stdin="pipe", on_stderr=lines.append)
         assert child.stdin is not None
         await child.stdin.send(b"it\n")
@@ -49,7 +49,7 @@ async def test_pipes_are_apart_when_asked_for() -> None:
 
 
 async def test_a_slow_reader_makes_the_child_wait_and_loses_nothing() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         child = await spawn(["head", "-c", "3000000", "/dev/zero"])
         with anyio.move_on_after(0.05):
             await child.wait()
@@ -58,7 +58,7 @@ async def test_a_slow_reader_makes_the_child_wait_and_loses_nothing() -> None:
 
 
 async def test_a_process_left_in_the_background_does_not_hold_the_output() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         child = await spawn(["sh", "-c", "echo now; sleep 60 & echo $!"])
         now, pid = (await _all(child)).split()
         assert now == b"now"
@@ -68,7 +68,7 @@ async def test_a_process_left_in_the_background_does_not_hold_the_output() -> No
 
 async def test_kill_ends_the_whole_group_also_what_ignores_sigterm() -> None:
     line = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 1; done' & wait; wait"
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         child = await spawn(["sh", "-c", line])
         assert child.stdout is not None
         inner = int(await child.stdout.receive())
@@ -95,7 +95,7 @@ async def test_nothing_is_left_when_we_are_killed_ourselves(tmp_path: Path) -> N
         assert len(pids) == 2
         os.kill(agent.pid, signal.SIGKILL)
         agent.wait()
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         for pid in pids:
             await _gone(pid)
 
@@ -110,7 +110,7 @@ async def test_what_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 async def test_sending_to_a_process_that_ended_is_an_error() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         child = await spawn(["true"], stdin="pipe")
         await child.wait()
         assert child.stdin is not None

@@ -46,7 +46,7 @@ async def echo(stream: WebSocketStream) -> None:
 
 @pytest.mark.parametrize("deflate", [True, False])
 async def test_messages_come_back_whole_and_in_order(deflate: bool) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with WebSocketServer(echo, access=Access(token=TOKEN), deflate=deflate) as server:
             url = f"ws://127.0.0.1:{server.port}/acp?token={TOKEN}"
             async with WebSocketClient(url, deflate=deflate) as client:
@@ -57,7 +57,7 @@ async def test_messages_come_back_whole_and_in_order(deflate: bool) -> None:
 
 
 async def test_a_wrong_token_never_reaches_the_handler() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with WebSocketServer(echo, access=Access(token=TOKEN)) as server:
             with pytest.raises(TransportError, match="401"):
                 async with WebSocketClient(f"ws://127.0.0.1:{server.port}/acp?token=nope"):
@@ -65,7 +65,7 @@ async def test_a_wrong_token_never_reaches_the_handler() -> None:
 
 
 async def test_a_message_over_the_limit_closes_the_socket() -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with WebSocketServer(echo, access=Access(token=TOKEN), max_size=1000) as server:
             async with WebSocketClient(f"ws://127.0.0.1:{server.port}/?token={TOKEN}") as client:
                 await client.send("x" * 2000)

@@ -113,6 +113,7 @@ TABLE: list[tuple[e.AgentEvent, tuple[s.StreamChunk, ...]]] = [
     (e.Notice(text="n", level="error", tag="k"), (s.ErrorChunk(message="n", kind="k"),)),
     (e.TaskChanged(task=TASK), (s.TaskChunk(task=TASK),)),
     (e.HookRan(hook_id="h", name="lint", hook_event="Stop"), ()),
+    (e.Completed(id="c1"), ()),
     (
         e.HookRan(hook_id="h", name="lint", hook_event="Stop", outcome="blocked", stderr="bad"),
         (s.NoticeChunk(text="Hook lint: blocked. bad", level="warning"),),

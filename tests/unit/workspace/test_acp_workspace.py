@@ -44,7 +44,7 @@ async def with_editor(
     async def on_change(task: TaskInfo) -> None:
         listed.append(task)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             files = HostFiles((root,))
             terminals = HostTerminals(tasks, root, files.confined, on_output, on_change)

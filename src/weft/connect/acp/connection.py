@@ -320,7 +320,8 @@ class AcpConnection:
         if not self.alive:
             raise ConnectionLost("the agent is gone")
         try:
-            await self._do(command)
+            if not isinstance(command, c.Complete):
+                await self._do(command)
         except TransportError as error:
             raise ConnectionLost(str(error)) from error
         except RpcError as error:
@@ -331,7 +332,8 @@ class AcpConnection:
     async def _do(self, command: c.Command) -> None:
         match command:
             case c.Prompt():
-                self._queue.append(command if command.id else msgspec.structs.replace(command, id=self._new_id()))
+                named = command.id or f"prompt_{next(self._ids)}"
+                self._queue.append(msgspec.structs.replace(command, id=named))
                 if self._turn is not None:
                     await self._queue_changed()
                 self._wake.set()
@@ -358,11 +360,8 @@ class AcpConnection:
                 await self._slash("compact", words)
             case c.StopTask(task_id=task):
                 await self._terminals.kill(task)
-            case c.SetTitle() | c.Rewind() | c.ServerCommand() | c.AppCall():
+            case c.SetTitle() | c.Rewind() | c.ServerCommand() | c.AppCall() | c.Complete():
                 await self._cannot(f"{type(command).__name__} is not something that ACP agents do")
-
-    def _new_id(self) -> str:
-        return f"prompt_{next(self._ids)}"
 
     async def _queue_changed(self) -> None:
         waiting = tuple(e.QueuedPrompt(prompt.id, text_of(prompt.content)) for prompt in self._queue)

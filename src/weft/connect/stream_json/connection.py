@@ -34,7 +34,16 @@ from weft.protocols.stream_json import (
     decode_line,
     is_json,
 )
-from weft.schema.commands import Answer, Command, InputGiven, PermissionAnswered, PlanAnswered, Prompt, QuestionAnswered
+from weft.schema.commands import (
+    Answer,
+    Command,
+    Complete,
+    InputGiven,
+    PermissionAnswered,
+    PlanAnswered,
+    Prompt,
+    QuestionAnswered,
+)
 from weft.schema.content import Json
 from weft.schema.events import AgentEvent, AskWithdrawn, Notice, SessionInfo
 from weft.schema.wire import as_blocks, encode
@@ -308,6 +317,8 @@ class StreamJsonConnection:
             self._channel.put(AskWithdrawn(request_id=answer.request_id, reason="answered"))
 
     async def _control(self, command: Command) -> None:
+        if isinstance(command, Complete):
+            return
         found = outgoing.to_control(command)
         if isinstance(found, str):
             await self.send(Prompt(found))

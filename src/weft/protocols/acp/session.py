@@ -171,6 +171,13 @@ class SessionOpened(Wire, frozen=True, kw_only=True):
     models: ModelState | None = None
 
 
+class CompleteText(Wire, frozen=True, kw_only=True):
+    """`_weft/complete`, our own: what could come next after `text`, a prompt up to the cursor."""
+
+    session_id: str
+    text: str
+
+
 class SessionRef(Wire, frozen=True, kw_only=True):
     """`session/cancel`, `close` and `delete`."""
 

@@ -99,6 +99,7 @@ class AcpAgent:
             "session/set_model": self._set_model,
             "session/set_config_option": self._set_option,
             "session/set_think": self._set_think,
+            "_weft/complete": self._complete,
         }
 
     async def run(self) -> None:
@@ -181,6 +182,11 @@ class AcpAgent:
         if asked.method_id != _AUTH.id:
             raise RpcError(frames.INVALID_PARAMS, "Invalid params", {"details": f"no method {asked.method_id}"})
         return {}
+
+    async def _complete(self, params: msgspec.Raw, id_: Id) -> object:
+        asked = msgspec.json.decode(params, type=s.CompleteText)
+        found = await self._session(asked.session_id).complete(asked.text)
+        return {"start": found.start, "items": found.items}
 
     async def _logout(self, params: msgspec.Raw, id_: Id) -> object:
         self._login = None

@@ -18,9 +18,11 @@ from weft.schema import events as e
 from weft.schema.content import Text
 from weft.serve.acp import asks
 from weft.serve.acp.voice import Audience, Voice
+from weft.transports.awaited import Awaited
 
 _log = logging.getLogger(__name__)
 _CLOSE_LIMIT = 5.0
+_COMPLETE_LIMIT = 6.0
 
 
 class Client(Protocol):
@@ -68,6 +70,7 @@ class AcpSession:
         self._asks: dict[str, anyio.CancelScope] = {}
         self._number = 0
         self._info_changed = anyio.Event()
+        self._completing: dict[str, Awaited[e.Completed]] = {}
 
     @property
     def info(self) -> e.SessionInfo:
@@ -121,6 +124,10 @@ class AcpSession:
                 | e.ToolCalled(replay=True)
                 | e.ToolEnded(replay=True)
             ):
+                return
+            case e.Completed(id=id_):
+                if waiting := self._completing.get(id_):
+                    waiting.set(event)
                 return
             case e.SessionChanged():
                 self._info_changed.set()
@@ -189,6 +196,19 @@ class AcpSession:
         if self.info == before:
             with anyio.move_on_after(0.2):
                 await changed.wait()
+
+    async def complete(self, text: str) -> e.Completed:
+        """What could come next after `text`; nothing where the agent does not say in time."""
+        self._number += 1
+        id_ = f"complete-{self._number}"
+        waiting = self._completing[id_] = Awaited[e.Completed]()
+        try:
+            await self._connection.send(c.Complete(id_, text))
+            with anyio.move_on_after(_COMPLETE_LIMIT):
+                return await waiting.wait()
+        finally:
+            del self._completing[id_]
+        return e.Completed(id=id_)
 
     async def close(self) -> None:
         """Ends the running turn and everything that the session started."""

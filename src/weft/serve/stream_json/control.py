@@ -233,6 +233,7 @@ HANDLERS: dict[str, Handler] = {
     "reload_plugins": inquiries.reload_files,
     "reload_output_styles": inquiries.reload_files,
     "generate_session_title": inquiries.generate_session_title,
+    "complete": inquiries.complete,
     "seed_read_state": inquiries.seed_read_state,
     "mcp_set_servers": inquiries.mcp_set_servers,
     "read_file": inquiries.read_file,

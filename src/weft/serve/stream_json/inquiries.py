@@ -9,6 +9,7 @@ from weft.agent.session import Session
 from weft.errors import UsageError, WorkspaceError
 from weft.permissions.modes import to_mode
 from weft.protocols.stream_json import is_json
+from weft.schema.commands import Complete
 from weft.schema.content import Json
 from weft.schema.events import RuleSuggestion
 from weft.schema.wire import to_builtins
@@ -72,6 +73,12 @@ async def generate_session_title(session: Session, body: Json) -> Json:
     words = " ".join(str(body.get("description") or "").split())
     title = words if len(words) <= 60 else words[:57].rsplit(" ", 1)[0] + "…"
     return {"title": title}
+
+
+async def complete(session: Session, body: Json) -> Json:
+    """What could come next in a prompt, where only the agent knows: servers' prompt arguments and resources."""
+    found = await session.control.complete(Complete("", str(body.get("text") or "")))
+    return {"start": found.start, "items": [to_builtins(item) for item in found.items]}
 
 
 async def seed_read_state(session: Session, body: Json) -> Json:

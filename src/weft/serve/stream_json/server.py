@@ -36,6 +36,7 @@ from weft.schema.events import (
     PermissionAsked,
     PlanProposed,
     QuestionAsked,
+    Streamed,
     ToolCalled,
     TurnEnded,
 )
@@ -45,7 +46,7 @@ from weft.serve.stream_json import asking
 from weft.serve.stream_json.translate import Translator
 from weft.sessions.codec import encode_record
 from weft.transports.awaited import Awaited
-from weft.transports.messages import MessageStream
+from weft.transports.messages import LineStream
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class StreamServer:
 
     def __init__(
         self,
-        stream: MessageStream,
+        stream: LineStream,
         translator: Translator,
         opener: Opener,
         answers: Answers,
@@ -189,13 +190,18 @@ class StreamServer:
             await self.write(message)
 
     async def _pump(self, session: Session) -> None:
-        async for event in session.events():
-            for message in self._translator.feed(event):
-                if message["type"] == "result":
-                    await self._flush_mirror()
-                await self.write(message)
-            self._follow(event, session, self._group)
-        await self._flush_mirror()
+        async for events in session.bursts():
+            lines: list[bytes] = []
+            for event in events:
+                if isinstance(event, TurnEnded):
+                    lines += self._take_mirrored()
+                lines += self._translator.lines(event)
+            await self._stream.send_all(lines)
+            # What an event sets off comes after its line, never before.
+            for event in events:
+                if not isinstance(event, Streamed):
+                    self._follow(event, session, self._group)
+        await self._stream.send_all(self._take_mirrored())
         self._written.set()
 
     def mirror(self, path: Path, record: Record) -> None:
@@ -204,10 +210,12 @@ class StreamServer:
         if not str(line.get("type")).startswith("api-request"):
             self._mirrored.setdefault(str(path), []).append(line)
 
-    async def _flush_mirror(self) -> None:
+    def _take_mirrored(self) -> list[bytes]:
         mirrored, self._mirrored = self._mirrored, {}
-        for path, entries in mirrored.items():
-            await self.write({"type": "transcript_mirror", "filePath": path, "entries": entries})
+        return [
+            encode({"type": "transcript_mirror", "filePath": path, "entries": entries})
+            for path, entries in mirrored.items()
+        ]
 
     def _follow(self, event: AgentEvent, session: Session, group: TaskGroup) -> None:
         match event:

@@ -1,5 +1,6 @@
 """Stream events in the raw shape of the Messages API, whoever the provider was."""
 
+from collections.abc import Callable
 from typing import assert_never
 
 from weft.schema.content import Json
@@ -15,7 +16,7 @@ from weft.schema.stream import (
     StreamEvent,
     StreamFailed,
 )
-from weft.schema.wire import to_builtins
+from weft.schema.wire import encode, to_builtins
 from weft.serve.stream_json.results import usage_fields
 
 
@@ -46,3 +47,23 @@ def to_stream_event(event: StreamEvent) -> Json | None:
         case StreamDone() | Ping() | Retry() | StreamFailed():
             return None
     assert_never(event)
+
+
+class PieceLines:
+    """The lines of the pieces of blocks. All but the piece and the id of a line stays as it is while a message
+    streams, so it is made once; our own structs of a piece have the API's shape."""
+
+    def __init__(self, stamp: Callable[[], str]) -> None:
+        self._stamp = stamp
+        self._of = ("", "")
+        self._tail = b""
+
+    def line(self, piece: BlockDelta, message_id: str, session_id: str) -> bytes:
+        if self._of != (message_id, session_id):
+            self._of = (message_id, session_id)
+            fields: Json = {"parent_tool_use_id": None, "api_message_id": message_id, "session_id": session_id}
+            self._tail = b"," + encode(fields)[1:-1] + b',"uuid":"'
+        return b"".join((_HEAD, encode(piece), self._tail, self._stamp().encode(), b'"}'))
+
+
+_HEAD = b'{"type":"stream_event","event":'

@@ -14,6 +14,7 @@ from weft.schema.events import (
     AskWithdrawn,
     BlockDone,
     Compacted,
+    Completed,
     HookRan,
     InputRequested,
     MessageDone,
@@ -39,10 +40,10 @@ from weft.schema.events import (
     UsageChanged,
 )
 from weft.schema.messages import Usage
-from weft.schema.stream import BlockDelta, BlockStart, MessageStart, ThinkingDelta
-from weft.schema.wire import to_builtins
+from weft.schema.stream import BlockDelta, BlockStart, Delta, MessageStart, ThinkingDelta
+from weft.schema.wire import encode, to_builtins
 from weft.serve.stream_json import results
-from weft.serve.stream_json.stream import to_stream_event
+from weft.serve.stream_json.stream import PieceLines, to_stream_event
 from weft.sessions import tokens
 
 TASK_TYPES = {"shell": "local_bash", "agent": "local_agent", "mcp": "mcp_task"}
@@ -84,6 +85,7 @@ class Translator:
         self._request_id: str | None = None
         self._cleared = False
         self._results = results.Counter()
+        self._pieces = PieceLines(stamp)
 
     def forward_subagent_text(self, on: bool) -> None:
         """Whether what subagents say is told, besides the tools that they use."""
@@ -109,6 +111,14 @@ class Translator:
             return self._messages(event)
         self._unannounced = None
         return [*self._announced(), *self._messages(event)]
+
+    def lines(self, event: AgentEvent) -> list[bytes]:
+        """What `feed` returns, encoded. A piece of a block, of which there are thousands, takes a short way."""
+        if isinstance(event, Streamed) and isinstance(event.delta, BlockDelta) and self._unannounced is None:
+            self._note_thinking(event.delta.delta)
+            told = self._partial and event.parent is None
+            return [self._pieces.line(event.delta, event.message_id, self.session_id)] if told else []
+        return [encode(message) for message in self.feed(event)]
 
     def _messages(self, event: AgentEvent) -> list[Json]:
         match event:
@@ -154,6 +164,7 @@ class Translator:
                 | TodosChanged()
                 | UsageChanged()
                 | QueueChanged()
+                | Completed()
             ):
                 return []
         assert_never(event)
@@ -235,8 +246,8 @@ class Translator:
         match event.delta:
             case BlockStart(block=Thinking()):
                 self._thinking_began, self._thought = self._clock(), 0
-            case BlockDelta(delta=ThinkingDelta(thinking=thinking)):
-                self._thought += tokens.of_text(thinking)
+            case BlockDelta(delta=delta):
+                self._note_thinking(delta)
             case MessageStart(request_id=request_id):
                 self._request_id = request_id
             case _:
@@ -253,6 +264,10 @@ class Translator:
             line["ttft_ms"] = self._since(self._turn_began)
             return [self._message("system", "status", status="requesting"), line]
         return [line]
+
+    def _note_thinking(self, delta: Delta) -> None:
+        if isinstance(delta, ThinkingDelta):
+            self._thought += tokens.of_text(delta.thinking)
 
     def _since(self, then: float) -> int:
         return round((self._clock() - then) * 1000)

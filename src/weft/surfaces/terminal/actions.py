@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from weft.schema.events import Mode
     from weft.surfaces.terminal.app import TerminalApp
     from weft.surfaces.terminal.asks.panel import Panel
+    from weft.surfaces.terminal.completion import Candidate, Trigger
 
     Base = App[int]
 else:
@@ -29,6 +30,7 @@ else:
 
 TWICE = 1.0
 """Seconds within which a second Escape, or a second Ctrl+C, counts as one."""
+MOST = 40
 CYCLE: "tuple[Mode, ...]" = ("default", "acceptEdits", "plan")
 
 
@@ -100,20 +102,39 @@ class Actions(Base):
             self._complete()
 
     def _complete(self) -> None:
+        from weft.surfaces.completing import has_arguments
         from weft.surfaces.terminal.completion import find_trigger
 
         me = self.me
-        trigger = find_trigger(me.composer.before_cursor)
+        before = me.composer.before_cursor
+        trigger = find_trigger(before)
         self._asked_for += 1
-        if trigger is None:
+        if trigger is None and has_arguments(me.conversation.model.info, before):
+            self.later(partial(self._look_up_argument, self._asked_for, before))
+        elif trigger is None:
             me.popup.hide()
             me.composer.choosing = False
-            return
-        self.later(partial(self._look_up, self._asked_for))
+        else:
+            self.later(partial(self._look_up, self._asked_for))
+
+    async def _look_up_argument(self, number: int, before: str) -> None:
+        """What the server of a prompt has for the argument at the cursor."""
+        from weft.surfaces.terminal.completion import Trigger, from_agent
+
+        answer = await self.me.conversation.complete(before)
+        self._offer(number, Trigger("argument", before[answer.start :], answer.start), from_agent(answer))
+
+    def _offer(self, number: int, trigger: "Trigger", found: "list[Candidate]") -> None:
+        """Shown unless something else was typed meanwhile."""
+        me = self.me
+        if number == self._asked_for and me.is_running:
+            me.popup.show(trigger, found)
+            me.composer.choosing = bool(found)
 
     async def _look_up(self, number: int) -> None:
         """Candidates for what is typed, found in a thread where files are read."""
-        from weft.surfaces.terminal.completion import Sources, candidates, find_trigger
+        from weft.surfaces.completing import has_resources
+        from weft.surfaces.terminal.completion import Sources, candidates, find_trigger, from_agent
         from weft.surfaces.terminal.screens.commands import OWN
 
         me = self.me
@@ -129,9 +150,11 @@ class Actions(Base):
             found = await to_thread.run_sync(candidates, trigger, sources)
         else:
             found = candidates(trigger, sources)
-        if number == self._asked_for and me.is_running:
-            me.popup.show(trigger, found)
-            me.composer.choosing = bool(found)
+        self._offer(number, trigger, found)
+        if trigger.kind == "@" and has_resources(sources.info) and number == self._asked_for:
+            answer = await me.conversation.complete(me.composer.before_cursor)
+            if answer.items and answer.start == trigger.start and not me.popup.moved:
+                self._offer(number, trigger, [*from_agent(answer), *found][:MOST])
 
     def on_composer_steered(self, event: Composer.Steered) -> None:
         me, key = self.me, event.key
@@ -139,8 +162,14 @@ class Actions(Base):
         if key in ("up", "down", "pageup", "pagedown"):
             me.popup.move({"up": -1, "down": 1, "pageup": -6, "pagedown": 6}[key])
             return
+        unmoved = trigger is not None and trigger.kind == "argument" and not me.popup.moved
         me.popup.hide()
         me.composer.choosing = False
+        if key == "enter" and unmoved:
+            # An argument may be left out or be something that the server does not list: Enter sends what is typed.
+            me.composer.past.add(me.composer.text.strip())
+            self.on_composer_submitted(Composer.Submitted(me.composer.text.strip()))
+            return
         if key == "escape" or chosen is None or trigger is None:
             return
         whole = me.composer.text

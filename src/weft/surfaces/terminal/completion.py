@@ -6,11 +6,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from weft.schema.events import CommandInfo, SessionInfo
+from weft.schema.events import CommandInfo, Completed, SessionInfo
 from weft.surfaces.files import score
 from weft.surfaces.terminal.words import t
 
-Kind: TypeAlias = Literal["/", "@", "#", "!"]
+Kind: TypeAlias = Literal["/", "@", "#", "!", "argument"]
 MOST = 40
 _MENTION = re.compile(r"(?:^|(?<=[\s(]))@(?P<quote>\"?)(?P<query>[^\s\"]*)$")
 
@@ -75,6 +75,12 @@ def candidates(trigger: Trigger, sources: Sources) -> list[Candidate]:
         case "!":
             found = [text for text in sources.shell if trigger.query in text and text != trigger.query]
             return [Candidate(text, "", f"!{text}") for text in dict.fromkeys(found)][:MOST]
+        case "argument":
+            return []
+
+
+def from_agent(answer: Completed) -> list[Candidate]:
+    return [Candidate(item.label, item.detail, item.insert, more=item.more) for item in answer.items]
 
 
 def _commands(query: str, sources: Sources) -> list[Candidate]:

@@ -14,6 +14,7 @@ from weft.connect.port import Connection
 from weft.errors import ConnectionLost, WeftError
 from weft.schema import commands as c
 from weft.schema import events as e
+from weft.surfaces.completing import Completing
 from weft.surfaces.terminal.model import Model
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Conversation:
         self._some = anyio.Event()
         self._life = anyio.CancelScope()
         self._settled = anyio.Event()
+        self._completing = Completing(self.send)
 
     @property
     def title(self) -> str:
@@ -74,6 +76,10 @@ class Conversation:
             self._changed(self)
         self._commands.append(command)
         self._some.set()
+
+    async def complete(self, text: str) -> e.Completed:
+        """What could come next after `text`, as far as only the agent knows."""
+        return await self._completing.ask(text) if self.live else e.Completed(id="")
 
     def close(self) -> None:
         """Ends the agent and all that it started."""
@@ -118,6 +124,9 @@ class Conversation:
             group.start_soon(self._pass_on, connection)
             began = perf_counter()
             async for event in connection.events():
+                if isinstance(event, e.Completed):
+                    self._completing.take(event)
+                    continue
                 self.model.apply(event, monotonic())
                 self._remember(event)
                 self._changed(self)

@@ -323,7 +323,7 @@ class Model:
             case e.HookRan(outcome="blocked" | "error" | "timeout" as outcome):
                 said = (event.stderr or event.stdout).strip()
                 self.note(f"Hook {event.name} ({event.hook_event}): {outcome}. {said}".strip(), "warning")
-            case e.HookRan():
+            case e.HookRan() | e.Completed():
                 return
             case _:
                 assert_never(event)

@@ -23,6 +23,8 @@ class Popup(Widget):
         self.trigger: Trigger | None = None
         self.items: Sequence[Candidate] = ()
         self.at = 0
+        self.moved = False
+        """Whether the person went through the list."""
 
     @property
     def is_open(self) -> bool:
@@ -33,7 +35,7 @@ class Popup(Widget):
         return self.items[self.at] if self.items else None
 
     def show(self, trigger: Trigger | None, items: Sequence[Candidate]) -> None:
-        self.trigger, self.items, self.at = trigger, items, 0
+        self.trigger, self.items, self.at, self.moved = trigger, items, 0, False
         self.styles.height = min(ROWS, len(items))
         self.set_class(bool(items), "open")
         self.refresh()
@@ -44,7 +46,7 @@ class Popup(Widget):
 
     def move(self, by: int) -> None:
         if self.items:
-            self.at = (self.at + by) % len(self.items)
+            self.at, self.moved = (self.at + by) % len(self.items), True
             self.refresh()
 
     def render_line(self, y: int) -> Strip:

@@ -5,17 +5,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from weft import __version__
 from weft.connect.agents import AgentRequest, open_agent
 from weft.connect.availability import Availability, AvailabilityCache, check
 from weft.connect.port import Connection
 from weft.connect.registry import KnownAgent, known_agents
+from weft.errors import ConnectionLost
 from weft.schema.commands import Command
-from weft.schema.events import AgentEvent, SessionInfo
+from weft.schema.events import AgentEvent, Notice, SessionInfo
 from weft.surfaces.web.frames import AgentState
+from weft.surfaces.web.hub import OWN
 from weft.surfaces.web.ports import Opening
 
-OWN = "weft"
 EDITOR = "editor"
 """Not an agent: the page is the editor that agents in a terminal attach to."""
 
@@ -60,11 +63,13 @@ class KnownAgents:
 
 
 class NamedAgent:
-    """A `Connection` to an agent by its name, found when it is entered."""
+    """A `Connection` to an agent by its name, found when it is entered. A session that it cannot go on with begins
+    anew, and the person is told."""
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._inner: Connection | None = None
+        self._notice: Notice | None = None
 
     @property
     def _connection(self) -> Connection:
@@ -84,9 +89,14 @@ class NamedAgent:
             mode=opening.mode,
             model=opening.model,
         )
-        inner = await open_agent(opening.agent, request)
-        await inner.__aenter__()
-        self._inner = inner
+        try:
+            self._inner = await _entered(opening.agent, request)
+        except ConnectionLost as error:
+            if not request.session_id:
+                raise
+            self._inner = await _entered(opening.agent, msgspec.structs.replace(request, session_id=""))
+            words = "The agent could not go on with its earlier session, and knows nothing of what was said before"
+            self._notice = Notice(text=f"{words}: {error}", level="warning", tag="resume")
         return self
 
     async def __aexit__(
@@ -97,5 +107,14 @@ class NamedAgent:
     async def send(self, command: Command) -> None:
         await self._connection.send(command)
 
-    def events(self) -> AsyncIterator[AgentEvent]:
-        return self._connection.events()
+    async def events(self) -> AsyncIterator[AgentEvent]:
+        async for event in self._connection.events():
+            yield event
+            if self._notice is not None:
+                notice, self._notice = self._notice, None
+                yield notice
+
+
+async def _entered(agent: str, request: AgentRequest) -> Connection:
+    connection = await open_agent(agent, request)
+    return await connection.__aenter__()

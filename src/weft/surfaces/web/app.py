@@ -13,7 +13,7 @@ from weft.surfaces.web.apps import PATH, serve_app
 from weft.surfaces.web.guard import App, Guard, Keys
 from weft.surfaces.web.hub import Hub
 from weft.surfaces.web.page import serve_page
-from weft.transports.asgi import LoopbackServer
+from weft.transports.asgi import HEAD_LIMIT, LoopbackServer
 
 STATIC: Final = Path(__file__).parent / "static"
 TYPES: Final = {
@@ -52,10 +52,10 @@ def make_app(hub: Hub, keys: Keys, port: int) -> App:
 class WebHost:
     """A hub on a port of its own. `link` gives one-time addresses; `serve` goes on until it is cancelled."""
 
-    def __init__(self, hub: Hub, *, port: int = 0) -> None:
+    def __init__(self, hub: Hub, *, port: int = 0, head_limit: float = HEAD_LIMIT) -> None:
         self._hub = hub
         self._keys = Keys()
-        self._server = LoopbackServer(port)
+        self._server = LoopbackServer(port, head_limit=head_limit)
 
     @property
     def port(self) -> int:

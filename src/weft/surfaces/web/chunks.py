@@ -131,6 +131,8 @@ def to_chunks(event: e.AgentEvent) -> tuple[StreamChunk, ...]:
             if outcome in ("blocked", "error", "timeout"):
                 return (NoticeChunk(text=f"Hook {name}: {outcome}. {stderr}".strip(), level="warning"),)
             return ()
+        case e.Completed():
+            return ()
     assert_never(event)
 
 

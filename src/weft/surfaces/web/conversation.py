@@ -21,12 +21,13 @@ from weft.schema import commands as c
 from weft.schema import events as e
 from weft.schema.content import text_of
 from weft.schema.messages import ThinkingConfig
+from weft.surfaces.completing import Completing
 from weft.surfaces.web.export import Transcript
 from weft.surfaces.web.frames import Chunked, ConversationOpened, Row, encode_frame
 from weft.surfaces.web.log import ChunkLog
 from weft.surfaces.web.past import MARK as PAST
 from weft.surfaces.web.past import Past
-from weft.surfaces.web.ports import OpenAgent, Opening
+from weft.surfaces.web.ports import Keeper, OpenAgent, Opening, Talk
 from weft.surfaces.web.stream import (
     Ask,
     AskClosed,
@@ -48,6 +49,10 @@ WAITING = 256
 """Commands that may wait for an agent that does not take them."""
 
 
+KEYS = 100
+"""Messages of pages that are known again when they come twice."""
+
+
 class Viewer(Protocol):
     """A page: takes encoded frames, and never waits."""
 
@@ -55,18 +60,32 @@ class Viewer(Protocol):
 
 
 class Conversation:
-    """`changed` is called when its row in the list is another one."""
+    """`changed` is called when its row in the list is another one. With a `keeper`, what is said is kept there: our
+    own agent keeps its sessions itself. `talk` is what was kept of it before."""
 
     def __init__(
-        self, opening: Opening, start: OpenAgent, changed: Callable[[], None], *, title: str = "", updated: float = 0.0
+        self,
+        opening: Opening,
+        start: OpenAgent,
+        changed: Callable[[], None],
+        *,
+        title: str = "",
+        updated: float = 0.0,
+        keeper: Keeper | None = None,
+        talk: Talk | None = None,
     ) -> None:
         self.opening = opening
         self.title = title
+        self._keeper = keeper
+        self._talk = talk
+        self._begun = opening.resume
         self.updated = updated or time.time()
         self.log = ChunkLog()
         self.transcript = Transcript()
         self.entry = anyio.Lock()
         """Prompts go in one at a time, in the order in which they came."""
+        self.arrived: deque[str] = deque(maxlen=KEYS)
+        """The keys of the last messages that pages sent."""
         self.viewers: set[Viewer] = set()
         self.info: e.SessionInfo | None = None
         self._start = start
@@ -84,6 +103,7 @@ class Conversation:
         self._some = anyio.Event()
         self._dirty = anyio.Event()
         self._pace = FLUSH
+        self._completing = Completing(self._put)
 
     @property
     def id(self) -> str:
@@ -96,7 +116,7 @@ class Conversation:
     @property
     def used(self) -> bool:
         """Whether anything was said in it."""
-        return bool(self.title)
+        return bool(self.title) or self._begun
 
     @property
     def running(self) -> bool:
@@ -167,6 +187,8 @@ class Conversation:
         self._going_back = message_id
 
     def _go_back(self) -> None:
+        if self._keeper is not None and self._talk is not None:
+            self._keeper.cut(self._talk, self._going_back)
         self.log.cut(self._going_back)
         self.transcript.cut(self._going_back)
         self._going_back = ""
@@ -207,6 +229,10 @@ class Conversation:
         self._changed()
         self._put(command)
         return True
+
+    async def complete(self, text: str) -> e.Completed:
+        """What could come next after `text`, as far as only the agent knows; it is not started for this."""
+        return await self._completing.ask(text) if self.live else e.Completed(id="")
 
     def _put(self, command: c.Command) -> None:
         self._commands.append(command)
@@ -284,6 +310,9 @@ class Conversation:
             return
         before = self.state
         match event:
+            case e.Completed():
+                self._completing.take(event)
+                return
             case e.SessionStarted(info=info) | e.SessionChanged(info=info):
                 self._learn(info)
             case e.TurnStarted():
@@ -297,6 +326,7 @@ class Conversation:
             case e.AskWithdrawn(request_id=id) if id not in self.log.asks:
                 return
             case e.PromptAdded(synthetic=False, parent=None) if not self.title:
+                self._begun = True
                 self._title_from(event)
             case e.Notice(tag="rewind", level="info" | "notice") if self._going_back:
                 self._go_back()
@@ -309,11 +339,59 @@ class Conversation:
         if self.state != before:
             self.updated = time.time()
             self._changed()
+        self._keep(event)
+
+    def _keep(self, event: e.AgentEvent) -> None:
+        if self._keeper is None or not self.used or isinstance(event, e.Streamed):
+            return
+        talk = self.talk
+        if talk != self._talk:
+            self._talk = talk
+            self._keeper.save(talk)
+        self._keeper.add(talk, event)
+
+    @property
+    def talk(self) -> Talk:
+        """As it is kept."""
+        before = self._talk.sessions if self._talk is not None else ()
+        session = self.opening.agent_session
+        return Talk(
+            id=self.id,
+            agent=self.opening.agent,
+            folder=self.opening.folder,
+            title=self.title,
+            updated=self.updated,
+            sessions=(*(known for known in before if known != session), session) if session else before,
+            model=self.opening.model,
+            named=self._talk is not None and self._talk.named,
+        )
+
+    def rename(self, title: str) -> None:
+        """The person's own title: no agent changes it any more."""
+        self.title = title
+        if self._keeper is not None and self.used:
+            self._talk = msgspec.structs.replace(self.talk, named=True)
+            self._keeper.save(self._talk)
+        self._changed()
+
+    def keep_with(self, keeper: Keeper | None) -> None:
+        """Before anything was said: who keeps it follows from its agent."""
+        self._keeper = keeper
+
+    def forget(self) -> None:
+        """It was deleted: its agent ends, and nothing more is kept of it."""
+        self._keeper = None
+        self.stop()
 
     def _learn(self, info: e.SessionInfo) -> None:
         self.info = info
-        self.adopt(model=info.model, mode=info.mode, thinking=info.thinking, agent_session=info.session_id)
-        if info.title and info.title != self.title:
+        self.adopt(
+            model=info.model,
+            mode=info.mode,
+            thinking=info.thinking,
+            agent_session=info.session_id or self.opening.agent_session,
+        )
+        if info.title and info.title != self.title and not (self._talk is not None and self._talk.named):
             self.title = info.title
             self._changed()
 

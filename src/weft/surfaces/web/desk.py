@@ -14,7 +14,7 @@ from weft.surfaces.web.answers import answer, to_content
 from weft.surfaces.web.conversation import Conversation, Viewer
 from weft.surfaces.web.frames import Older, Reply, encode_frame
 from weft.surfaces.web.guard import Keys
-from weft.surfaces.web.hub import Hub
+from weft.surfaces.web.hub import OWN, Hub
 from weft.surfaces.web.ports import Panels
 from weft.surfaces.web.stream import ErrorChunk
 
@@ -118,7 +118,10 @@ class Desk:
                 await self._choose(message, conversation)
             case m.SendMessage():
                 async with conversation.entry:
-                    await self._send(message, conversation)
+                    if not message.key or message.key not in conversation.arrived:
+                        await self._send(message, conversation)
+                        conversation.arrived.append(message.key)
+                self._reply(message, True)
             case m.WakeAgent():
                 async with conversation.entry:
                     if not conversation.live and await self._unavailable(conversation.opening.agent) is None:
@@ -156,8 +159,14 @@ class Desk:
                 await conversation.send(c.ServerCommand(server, action), hub.group)
             case m.AppCall(call=call, server=server, tool=tool, arguments=given):
                 await conversation.send(c.AppCall(f"app_{call}", server, tool, given), hub.group)
+            case m.CompletePrompt(text=text):
+                hub.group.start_soon(self._complete, message, conversation, text)
             case _:
                 assert_never(message)
+
+    async def _complete(self, message: m.CompletePrompt, conversation: Conversation, text: str) -> None:
+        found = await conversation.complete(text)
+        self._reply(message, {"start": found.start, "items": found.items})
 
     async def _send(self, message: m.SendMessage, conversation: Conversation) -> None:
         if not conversation.live:
@@ -181,6 +190,7 @@ class Desk:
         return ErrorChunk(message=state.detail or f"{state.title or agent} is not there", kind="agent", hint=state.hint)
 
     async def _choose(self, message: m.ChoiceMessage, conversation: Conversation) -> None:
+        hub = self._hub
         match message:
             case m.SetMode(mode=mode):
                 await self._set(conversation, c.SetMode(mode), mode=mode)
@@ -193,6 +203,7 @@ class Desk:
                 if conversation.used:
                     raise UsageError("Another agent needs a new conversation")
                 conversation.stop()
+                conversation.keep_with(hub.keeper_of(agent))
                 conversation.pretend(agent=agent, model=None)
                 conversation.reset()
             case m.SetWorkspaceFolder(folder=folder):
@@ -213,7 +224,9 @@ class Desk:
             conversation.pretend(**change)
 
     async def _rename(self, conversation: Conversation, title: str) -> None:
-        conversation.title = title
+        conversation.rename(title)
+        if conversation.opening.agent != OWN:
+            return
         if conversation.live:
             await conversation.send(c.SetTitle(title), self._hub.group)
         elif self._hub.shelf is not None and conversation.opening.resume:
@@ -225,7 +238,12 @@ class Desk:
         if shelf is None:
             raise UsageError("This agent's conversations cannot be copied")
         session = conversation.opening.agent_session or conversation.id
-        new_id = await to_thread.run_sync(shelf.fork, session, conversation.opening.folder, until)
+        try:
+            new_id = await to_thread.run_sync(shelf.fork, session, conversation.opening.folder, until)
+        except SessionError as error:
+            if conversation.opening.agent == OWN:
+                raise
+            raise UsageError(f"{conversation.opening.agent} keeps this conversation to itself: {error}") from error
         self._hub.changed()
         self._show(await self._hub.get(new_id))
 

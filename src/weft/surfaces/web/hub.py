@@ -1,5 +1,6 @@
 """All conversations and all pages of one host."""
 
+import contextlib
 import uuid
 from collections.abc import Sequence
 from typing import Self
@@ -10,6 +11,7 @@ from anyio import to_thread
 
 from weft import __version__
 from weft.errors import SessionError
+from weft.schema.events import AgentEvent
 from weft.surfaces.files import Folders
 from weft.surfaces.web.conversation import Conversation, Viewer
 from weft.surfaces.web.frames import (
@@ -22,8 +24,20 @@ from weft.surfaces.web.frames import (
     ToPage,
     encode_frame,
 )
-from weft.surfaces.web.ports import Agents, EditorSight, OpenAgent, Opening, Panels, Shelf, WatchEditor
+from weft.surfaces.web.ports import (
+    Agents,
+    EditorSight,
+    Keeper,
+    OpenAgent,
+    Opening,
+    Panels,
+    Shelf,
+    Talk,
+    WatchEditor,
+)
 
+OWN = "weft"
+"""The agent that lives in this process and keeps its sessions itself."""
 SETTLE = 0.1
 """Seconds in which changes of the list are gathered before pages are told."""
 SELECTION = 5_000
@@ -39,6 +53,7 @@ class Hub:
         open_agent: OpenAgent,
         *,
         shelf: Shelf | None = None,
+        keeper: Keeper | None = None,
         agents: Agents | None = None,
         panels: Panels | None = None,
         watch_editor: WatchEditor | None = None,
@@ -46,6 +61,7 @@ class Hub:
     ) -> None:
         self.folders = folders
         self.shelf = shelf
+        self.keeper = keeper
         self.agents = agents
         self.panels = panels
         self.default_agent = default_agent
@@ -104,15 +120,23 @@ class Hub:
         return self._known or (AgentState(name=self.default_agent, title=self.default_agent, available=True),)
 
     async def rows(self) -> tuple[Row, ...]:
-        """Live ones and those on disk, newest first."""
+        """Live ones and those on disk, newest first. A session that another agent keeps of a conversation of ours is
+        not another conversation."""
         live = {id: conversation.row for id, conversation in self._conversations.items() if conversation.used}
+        known = {conversation.opening.agent_session for conversation in self._conversations.values()}
+        known.update(self._conversations)
+        for talk in await self._talks():
+            known.update(talk.sessions)
+            if talk.id not in known and not talk.deleted:
+                live[talk.id] = talk.row
         if self.shelf is not None:
-            kept = await to_thread.run_sync(self.shelf.rows, self.folders.roots)
-            known = {conversation.opening.agent_session for conversation in self._conversations.values()}
-            for row in kept:
-                if row.id not in self._conversations and row.id not in known:
+            for row in await to_thread.run_sync(self.shelf.rows, self.folders.roots):
+                if row.id not in known:
                     live[row.id] = row
         return tuple(sorted(live.values(), key=lambda row: -row.updated))
+
+    async def _talks(self) -> Sequence[Talk]:
+        return [] if self.keeper is None else await to_thread.run_sync(self.keeper.talks, self.folders.roots)
 
     def changed(self) -> None:
         self._stale.set()
@@ -136,9 +160,13 @@ class Hub:
             directories=tuple(root for root in roots if root != main),
             agent=agent or self.default_agent,
         )
-        conversation = Conversation(opening, self._open_agent, self.changed)
+        conversation = Conversation(opening, self._open_agent, self.changed, keeper=self.keeper_of(opening.agent))
         self._conversations[conversation.id] = conversation
         return conversation
+
+    def keeper_of(self, agent: str) -> Keeper | None:
+        """Our own agent keeps its sessions itself."""
+        return None if agent == OWN else self.keeper
 
     async def get(self, id: str) -> Conversation:
         """A conversation that is open, or one from the disk.
@@ -148,38 +176,72 @@ class Hub:
         """
         if id in self._conversations:
             return self._conversations[id]
+        talk = next((talk for talk in await self._talks() if talk.id == id and not talk.deleted), None)
+        if talk is not None and self.keeper is not None:
+            return self._reopen(talk.row, await to_thread.run_sync(self.keeper.events, talk), talk)
         row = next((row for row in await self.rows() if row.id == id), None)
         if row is None or self.shelf is None:
             raise SessionError("This conversation is not there any more")
-        events = await to_thread.run_sync(self.shelf.events, id)
-        if id not in self._conversations:
-            directories = tuple(root for root in self.folders.roots if root != row.folder)
-            opening = Opening(session_id=id, folder=row.folder, resume=True, directories=directories, agent=row.agent)
-            conversation = Conversation(opening, self._open_agent, self.changed, title=row.title, updated=row.updated)
-            conversation.replay(events)
-            self._conversations[id] = conversation
-        return self._conversations[id]
+        return self._reopen(row, await to_thread.run_sync(self.shelf.events, id))
+
+    def _reopen(self, row: Row, events: Sequence[AgentEvent], talk: Talk | None = None) -> Conversation:
+        """From what was read. Another page may have opened it meanwhile: then that one counts."""
+        if row.id in self._conversations:
+            return self._conversations[row.id]
+        opening = Opening(
+            session_id=row.id,
+            folder=row.folder,
+            resume=True,
+            directories=tuple(root for root in self.folders.roots if root != row.folder),
+            agent=row.agent,
+            agent_session=talk.sessions[-1] if talk is not None and talk.sessions else "",
+            model=talk.model if talk is not None else None,
+        )
+        conversation = Conversation(
+            opening,
+            self._open_agent,
+            self.changed,
+            title=row.title,
+            updated=row.updated,
+            keeper=self.keeper_of(row.agent),
+            talk=talk,
+        )
+        conversation.replay(events)
+        self._conversations[row.id] = conversation
+        return conversation
 
     async def delete(self, id: str) -> None:
+        """With what we keep of it. What another agent keeps for itself stays with that agent, and is not shown."""
         conversation = self._conversations.pop(id, None)
+        sessions = {id}
         if conversation is not None:
-            conversation.stop()
-        if self.shelf is not None:
-            kept = await to_thread.run_sync(self.shelf.rows, self.folders.roots)
-            session = conversation.opening.agent_session if conversation else ""
-            for row in kept:
-                if row.id in (id, session):
+            sessions.add(conversation.opening.agent_session)
+            conversation.forget()
+        talk = next((talk for talk in await self._talks() if talk.id == id), None)
+        if talk is not None and self.keeper is not None:
+            sessions.update(talk.sessions)
+            await to_thread.run_sync(self.keeper.delete, talk)
+        try:
+            await self._delete_sessions(sessions, ours=talk is None)
+        finally:
+            self.tell(ConversationClosed(conversation=id))
+            self.changed()
+
+    async def _delete_sessions(self, sessions: set[str], *, ours: bool) -> None:
+        if self.shelf is None:
+            return
+        for row in await to_thread.run_sync(self.shelf.rows, self.folders.roots):
+            if row.id in sessions:
+                with contextlib.suppress(*(() if ours else (SessionError,))):
                     await to_thread.run_sync(self.shelf.delete, row.id)
-        self.tell(ConversationClosed(conversation=id))
-        self.changed()
 
     async def search(self, query: str) -> Sequence[str]:
         words = query.lower().split()
-        titles = [row.id for row in await self.rows() if all(word in row.title.lower() for word in words)]
-        if self.shelf is None:
-            return titles
-        found = await to_thread.run_sync(self.shelf.search, query, self.folders.roots)
-        return [*titles, *(id for id in found if id not in titles)]
+        found = dict.fromkeys(row.id for row in await self.rows() if all(word in row.title.lower() for word in words))
+        for place in (self.keeper, self.shelf):
+            if place is not None:
+                found.update(dict.fromkeys(await to_thread.run_sync(place.search, query, self.folders.roots)))
+        return list(found)
 
     # --- the editor -----------------------------------------------------------------------------------------
 

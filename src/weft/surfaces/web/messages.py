@@ -5,7 +5,7 @@
                clearConversation setMode setThink setModel setWorkspaceFolder
     ours       wakeAgent inputAnswer editQueued renameConversation forkConversation searchConversations
                olderMessages rewind exportConversation compact stopTask serverAction setAgent getPanel
-               setSetting removeRule addFolder newLink
+               setSetting removeRule addFolder newLink completePrompt
 
 Messages about a conversation name it; an answer counts only for a request that is open in that conversation.
 """
@@ -70,10 +70,13 @@ class Attachment(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class SendMessage(InConversation, frozen=True, tag="sendMessage"):
+    """A page that does not know whether its message arrived sends it again, with the same `key`: it counts once."""
+
     text: str
     attachments: tuple[Attachment, ...] = ()
     steer: bool = False
     context: bool = True
+    key: str = ""
 
 
 class ToolApproval(InConversation, frozen=True, tag="toolApproval"):
@@ -213,6 +216,12 @@ class AppCall(InConversation, frozen=True, tag="appCall"):
     arguments: Json = {}
 
 
+class CompletePrompt(InConversation, frozen=True, tag="completePrompt"):
+    """What could come next after `text`, the prompt up to the cursor, where only the agent knows."""
+
+    text: str
+
+
 class GetPanel(PageMessage, frozen=True, tag="getPanel"):
     panel: str
     folder: str = ""
@@ -276,6 +285,7 @@ ConversationMessage: TypeAlias = (
     | StopTask
     | ServerAction
     | AppCall
+    | CompletePrompt
 )
 FromPage: TypeAlias = HostMessage | ConversationMessage
 

@@ -58,6 +58,53 @@ class Shelf(Protocol):
         ...
 
 
+class Talk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A conversation with another agent, as it is kept. `sessions` are the agent's own names for it, the latest last;
+    `named` tells that the person gave it its title."""
+
+    id: str
+    agent: str
+    folder: str
+    title: str = ""
+    updated: float = 0.0
+    sessions: tuple[str, ...] = ()
+    model: str | None = None
+    named: bool = False
+    deleted: bool = False
+
+    @property
+    def row(self) -> Row:
+        return Row(id=self.id, title=self.title, folder=self.folder, agent=self.agent, updated=self.updated)
+
+
+class Keeper(Protocol):
+    """Where conversations with other agents are kept. Writing never raises: a conversation goes on without it.
+
+    Raises:
+        SessionError: one cannot be read.
+    """
+
+    def talks(self, folders: Sequence[str]) -> Sequence[Talk]:
+        """Newest first; deleted ones too, because the agent's own session of them may still be there."""
+        ...
+
+    def events(self, talk: Talk) -> Sequence[AgentEvent]:
+        """What was said, marked as a replay."""
+        ...
+
+    def save(self, talk: Talk) -> None: ...
+
+    def add(self, talk: Talk, event: AgentEvent) -> None: ...
+
+    def cut(self, talk: Talk, message_id: str) -> None:
+        """The user message and all after it were taken back."""
+        ...
+
+    def search(self, query: str, folders: Sequence[str]) -> Sequence[str]: ...
+
+    def delete(self, talk: Talk) -> None: ...
+
+
 class Agents(Protocol):
     """The agents that can be talked to; finding and checking them is cached below."""
 

@@ -8,6 +8,7 @@ It runs beside the session at low priority and says on standard output, a JSON o
 import contextlib
 import os
 import re
+import sqlite3
 import sys
 import threading
 from collections.abc import Generator, Iterable
@@ -17,7 +18,7 @@ from typing import Final
 import msgspec
 
 from weft.extend.editor_tools.index.chunks import cut
-from weft.extend.editor_tools.index.store import Store, open_readable
+from weft.extend.editor_tools.index.store import Store, discard, open_readable
 from weft.tools.ripgrep import find_ripgrep
 from weft.transports.listing import list_files
 
@@ -166,16 +167,25 @@ def _tell_of(file: Path) -> bool:
 
 
 def _work(root: Path, file: Path, stop: threading.Event, *, stay: bool) -> int:
-    store = Store(file)
-    if store.stale:
-        store.close()
-        file.unlink(missing_ok=True)
-        store = Store(file)
-    say(ready=True, files=build(root, store))
+    try:
+        store, count = _filled(root, file)
+    except sqlite3.DatabaseError:  # A damaged index: all that is in it is in the tree, too.
+        discard(file)
+        store, count = _filled(root, file)
+    say(ready=True, files=count)
     if stay:
         watch(root, store, stop)
     store.close()
     return 0
+
+
+def _filled(root: Path, file: Path) -> tuple[Store, int]:
+    store = Store(file)
+    if store.stale:
+        store.close()
+        discard(file)
+        store = Store(file)
+    return store, build(root, store)
 
 
 def _until_closed(stop: threading.Event) -> None:

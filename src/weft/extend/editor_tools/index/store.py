@@ -90,6 +90,11 @@ class Store:
         self._db.commit()
 
 
+def discard(path: Path) -> None:
+    for ending in ("", "-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
 def _open_writable(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=10)
     try:
@@ -98,8 +103,7 @@ def _open_writable(path: Path) -> sqlite3.Connection:
         known = None
     if known != (FORMAT,):
         db.close()
-        for ending in ("", "-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
+        discard(path)
         db = sqlite3.connect(path, timeout=10)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = OFF")

@@ -10,10 +10,10 @@ from weft.schema import commands as c
 from weft.schema.content import Json
 from weft.settings.layers import as_list, as_object
 from weft.settings.write import edit_file
+from weft.surfaces.panels import permissions_panel, take_out
 from weft.surfaces.terminal.picker import Picker, Row
 from weft.surfaces.terminal.screens.ask import pick
 from weft.surfaces.terminal.words import t
-from weft.surfaces.web.panels import permissions_panel
 
 if TYPE_CHECKING:
     from weft.surfaces.terminal.app import TerminalApp
@@ -65,12 +65,9 @@ async def _remove_rule(app: "TerminalApp", rule: Json) -> None:
     if path is None or not rule["removable"]:
         app.say(t("This rule is not kept in a file that can be changed here."), "warning")
         return
-    behavior, text = str(rule["behavior"]), rule["rule"]
 
     def change(data: Json) -> None:
-        permissions = dict(as_object(data.get("permissions")))
-        permissions[behavior] = [each for each in as_list(permissions.get(behavior)) if each != text]
-        data["permissions"] = permissions
+        take_out(data, str(rule["rule"]), str(rule["behavior"]))
 
     try:
         await to_thread.run_sync(edit_file, path, change)

@@ -9,10 +9,10 @@ from weft.errors import UsageError, WeftError
 from weft.permissions.writing import rules_file
 from weft.schema.content import Json
 from weft.settings.write import edit_file
+from weft.surfaces.panels import SETTINGS, Setting, check, put, settings_panel
 from weft.surfaces.terminal.picker import Picker, Row
 from weft.surfaces.terminal.screens.ask import pick
 from weft.surfaces.terminal.words import t
-from weft.surfaces.web.panels import SETTINGS, Setting, check, put, settings_panel
 
 if TYPE_CHECKING:
     from weft.surfaces.terminal.app import TerminalApp

@@ -1,14 +1,18 @@
-// Completion while a message is written: `/` commands, `@` files and subagents, `#` tools.
+// Completion while a message is written: `/` commands and the arguments that a server knows, `@` files, subagents
+// and servers' resources, `#` tools.
 
 import { fill, h, icon } from "./dom.js";
 import { t } from "./i18n.js";
 
-/** Attaches to a textarea. `info()` is the session's; `files(query)` searches the workspace. */
+/** Attaches to a textarea. `info()` is the session's; `files(query)` searches the workspace; `agent(text)` asks the
+ *  agent what could follow the text before the cursor. */
 export class Completion {
-  constructor(area, { info, files, wake }) {
+  constructor(area, { info, files, agent, wake }) {
     this.area = area;
     this.info = info;
     this.files = files;
+    this.agent = agent;
+    this.moved = false;
     this.wake = wake;
     this.list = h("div.completion", { role: "listbox", id: "completion", hidden: true });
     this.items = [];
@@ -31,6 +35,7 @@ export class Completion {
 
   word() {
     const before = this.area.value.slice(0, this.area.selectionStart);
+    if (this.hasArguments(before)) return { sign: "argument", query: before, start: before.length };
     const found = before.match(/(^|\s)([/@#])([^\s]*)$/);
     if (!found) return null;
     const [, , sign, query] = found;
@@ -38,16 +43,35 @@ export class Completion {
     return { sign, query, start: before.length - query.length - 1 };
   }
 
+  /** The cursor stands behind the name of a command whose values a server knows. */
+  hasArguments(before) {
+    const name = before.match(/^\/(\S+)\s/)?.[1];
+    return Boolean(name) && (this.info()?.commands ?? []).some((command) => command.source?.startsWith("mcp") && [command.name, ...(command.aliases ?? [])].includes(name));
+  }
+
   async look() {
     const word = this.word();
-    if (!word) return this.hide();
     const turn = ++this.asked;
+    if (!word) return this.hide();
     this.wake();
-    const found = await this.find(word);
-    if (turn !== this.asked || !this.word()) return;
-    this.items = found;
+    const found = word.sign === "argument" ? [] : await this.find(word);
+    if (!this.offer(turn, found)) return;
+    const servers = (this.info()?.servers ?? []).some((server) => server.state === "ready");
+    if (word.sign !== "argument" && !(word.sign === "@" && servers)) return;
+    const before = this.area.value.slice(0, this.area.selectionStart);
+    const answer = await this.agent(before).catch(() => null);
+    const items = (answer?.items ?? []).map((item) => ({ name: item.label, text: item.detail, insert: item.insert, more: item.more, start: answer.start, icon: "tool" }));
+    if (items.length && !this.moved) this.offer(turn, [...items, ...found].slice(0, 40));
+  }
+
+  /** False when something else was typed meanwhile. */
+  offer(turn, items) {
+    if (turn !== this.asked || !this.word()) return false;
+    this.items = items;
     this.at = 0;
+    this.moved = false;
     this.draw();
+    return true;
   }
 
   async find({ sign, query }) {
@@ -82,22 +106,28 @@ export class Completion {
     const item = this.items[at];
     if (!word || !item) return this.hide();
     const end = this.area.selectionStart;
-    const again = item.name.endsWith("/");
-    const text = item.name + (again ? "" : " ");
-    this.area.setRangeText(text, word.start, end, "end");
+    const again = item.more ?? item.name.endsWith("/");
+    const text = item.insert ?? item.name + (again ? "" : " ");
+    this.area.setRangeText(text, item.start ?? word.start, end, "end");
     this.area.dispatchEvent(new Event("input", { bubbles: true }));
-    if (!again) this.hide();
+    if (!again && word.sign !== "argument") this.hide();
   }
 
   /** True when the key was for the list. */
   key(event) {
     if (!this.open) return false;
     const word = this.word();
+    // An argument may be left out or be something that the server does not list: Enter sends what is typed.
+    if (event.key === "Enter" && word?.sign === "argument" && !this.moved) {
+      this.hide();
+      return false;
+    }
     if (event.key === "Enter" && word && this.items[this.at]?.name === word.sign + word.query) {
       this.hide();
       return false;
     }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) this.moved = true;
     if (step) this.at = (this.at + step + this.items.length) % this.items.length;
     else if (event.key === "Enter" || event.key === "Tab") this.accept();
     else if (event.key === "Escape") this.hide();

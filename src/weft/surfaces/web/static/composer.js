@@ -10,7 +10,7 @@ import { todoList } from "./views.js";
 export const MODES = ["default", "acceptEdits", "plan", "smart", "dontAsk", "bypassPermissions"];
 
 export class Composer {
-  /** `deps`: socket, transcript() (the one shown), send(type, fields) in that conversation. */
+  /** `deps`: socket, transcript() (the one shown), send(type, fields) and ask(type, fields) in that conversation. */
   constructor(deps) {
     this.deps = deps;
     this.context = null;
@@ -23,6 +23,7 @@ export class Composer {
     this.completion = new Completion(this.area, {
       info: () => deps.transcript()?.info,
       files: (query) => deps.socket.ask("listWorkspaceFiles", { query, limit: 40 }),
+      agent: (text) => deps.ask("completePrompt", { text }),
       wake: () => this.wake(),
     });
     this.mode = h("button.picker-button", { type: "button", "aria-haspopup": "menu", onclick: () => this.pickMode() });

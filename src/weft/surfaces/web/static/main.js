@@ -16,10 +16,12 @@ class Page {
     applyLanguage();
     applyTheme();
     this.transcripts = new Map();
+    this.early = [];
     this.current = location.hash.slice(1) || null;
     this.state = { folders: [], agents: [], conversations: [], panels: [] };
     this.socket = new Socket({ seen: () => this.seen(), frame: (frame) => this.frame(frame), state: (state) => this.link(state) });
-    const deps = { socket: this.socket, transcript: () => this.shown, send: (type, fields) => this.send(type, fields) };
+    const deps = { socket: this.socket, transcript: () => this.shown, send: (type, fields) => this.send(type, fields),
+      ask: (type, fields) => this.socket.ask(type, { conversation: this.current, ...fields }) };
     this.panels = new Panels(deps);
     connectApps((type, fields) => this.send(type, fields));
     this.composer = new Composer(deps);
@@ -54,8 +56,11 @@ class Page {
     return transcript && transcript.seq ? { [this.current]: transcript.seq } : {};
   }
 
+  /** To the conversation shown. What is sent before one is open waits for it: a quick typist loses nothing. */
   send(type, fields = {}) {
-    if (this.current) this.socket.send(type, { conversation: this.current, ...fields });
+    if (!this.shown) this.early.push([type, fields]);
+    else if (type === "sendMessage") this.socket.deliver(type, { conversation: this.current, ...fields });
+    else this.socket.send(type, { conversation: this.current, ...fields });
   }
 
   link(state) {
@@ -126,6 +131,7 @@ class Page {
     else history.replaceState(null, "", location.pathname);
     this.drawAll();
     if (before !== id) this.composer.focus();
+    for (const [type, fields] of this.early.splice(0)) this.send(type, fields);
   }
 
   closed(id) {

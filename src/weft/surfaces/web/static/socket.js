@@ -2,6 +2,8 @@
 
 import { t } from "./i18n.js";
 
+class Lost extends Error {}
+
 export class Socket {
   /** `seen()` gives the last chunk of each conversation that the page shows; `frame` gets what arrives. */
   constructor({ seen, frame, state }) {
@@ -10,6 +12,7 @@ export class Socket {
     this.state = state;
     this.waiting = new Map();
     this.outbox = [];
+    this.undelivered = new Map();
     this.number = 0;
     this.tries = 0;
     this.connect();
@@ -24,12 +27,13 @@ export class Socket {
       this.state("open");
       socket.send(JSON.stringify({ type: "ready", seen: this.seen() }));
       for (const text of this.outbox.splice(0)) socket.send(text);
+      for (const key of this.undelivered.keys()) this.hand(key);
     };
     socket.onmessage = (event) => {
       for (const frame of JSON.parse(event.data)) this.take(frame);
     };
     socket.onclose = () => {
-      for (const { refuse } of this.waiting.values()) refuse(new Error(t("app.lost")));
+      for (const { refuse } of this.waiting.values()) refuse(new Lost(t("app.lost")));
       this.waiting.clear();
       this.state("lost");
       const delay = Math.min(5000, 200 * 2 ** this.tries++);
@@ -61,6 +65,23 @@ export class Socket {
     const text = JSON.stringify({ type, ...fields });
     if (this.socket.readyState === WebSocket.OPEN) this.socket.send(text);
     else this.outbox.push(text);
+  }
+
+  /** Sends until the host says that it has it: a socket that breaks on the way loses nothing, and nothing counts twice. */
+  deliver(type, fields) {
+    const key = crypto.randomUUID();
+    this.undelivered.set(key, [type, { ...fields, key }]);
+    if (this.socket.readyState === WebSocket.OPEN) this.hand(key);
+  }
+
+  async hand(key) {
+    try {
+      await this.ask(...this.undelivered.get(key));
+    } catch (error) {
+      if (error instanceof Lost) return;
+      this.frame({ type: "problem", message: error.message });
+    }
+    this.undelivered.delete(key);
   }
 
   /** Sends, and waits for the answer to it. */
