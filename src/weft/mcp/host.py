@@ -80,12 +80,18 @@ class Host:
         """The first request is being made: servers may connect once it has left."""
         self._load.begin()
 
-    async def settle(self, limit: float) -> None:
-        """Waits until every server has connected or failed once, at most `limit` seconds."""
+    async def settle(self, limit: float, names: Sequence[str] | None = None) -> None:
+        """Waits until every server (of `names`) has connected or failed once, at most `limit` seconds."""
         self._load.hurry()
         with anyio.move_on_after(limit):
-            for server in self._servers.values():
-                await server.settled()
+            for server in tuple(self._servers.values()):
+                if names is None or server.config.name in names:
+                    await server.settled()
+
+    def newcomers(self) -> tuple[Server, ...]:
+        """Servers that are on their way and were never seen: there is nothing to tell the model of yet."""
+        coming = ("disconnected", "connecting", "initializing")
+        return tuple(one for one in self._servers.values() if one.state in coming and one.newcomer)
 
     async def add(self, configs: Sequence[ServerConfig]) -> None:
         """More servers while the session runs; a name that exists is replaced."""

@@ -50,6 +50,11 @@ class Pins:
         self._kept = read_json(self._path)
 
     @property
+    def known(self) -> bool:
+        """Whether the server was ever there."""
+        return bool(self._kept)
+
+    @property
     def era(self) -> str:
         era = self._kept.get("era")
         return era if isinstance(era, str) else ""

@@ -47,6 +47,7 @@ class Server:
         self.config = config
         self.options = options
         self.pins = Pins(options.home, config)
+        self.newcomer = not self.pins.known
         self.state: State = "disabled" if config.standing != "approved" else "disconnected"
         self.error: str | None = _why(config)
         self.version = ""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from weft.mcp.options import InputAnswer, SampleReply, SampleRequest
     from weft.providers.port import Provider
 
+ARRIVAL = 20.0
+"""Seconds that ToolSearch waits for servers that nobody knows yet."""
 DEFERRED_ABOVE = 0.1
 """Of the window: definitions that take more than this are looked up by name."""
 
@@ -173,6 +175,18 @@ class Servers:
         """Waits for servers only where the person asked for it (`WEFT_MCP_WAIT`, milliseconds)."""
         if self._wait:
             await self.host.settle(self._wait)
+
+    def starting(self) -> tuple[str, ...]:
+        """Servers that are on their way for the first time: nobody knows their tools yet."""
+        return tuple(server.config.name for server in self.host.newcomers())
+
+    async def arrive(self) -> tuple[str, ...]:
+        """Waits for servers that are on their way, within reason; the names of the tools that came with them."""
+        names = self.starting()
+        if not names:
+            return ()
+        await self.host.settle(ARRIVAL, names)
+        return tuple(tool.full_name for tool in self.host.tools() if tool.server in names)
 
     def request_is_out(self) -> None:
         self.host.begin()

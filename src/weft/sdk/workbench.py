@@ -59,6 +59,7 @@ class Workbench:
         env = shell_env(ground.conversation.session_id, {"env": ground.settings.env()})
         self.tasks = BackgroundTasks(self.workspace, self._task_folder(), on_change=self._task_changed, env=env)
         self.servers = ground.servers()
+        self._tool_search: AnyTool | None = None
         sources = (self._own_tools, self._built_in, self._session_tools(), self._server_tools, self._editor_tools)
         self.box = ToolBox(sources, offered=self._offered)
         resumed, options = ground.conversation.resumed, ground.options
@@ -147,10 +148,12 @@ class Workbench:
         if self.servers is not None:
             found = list(self.servers.tools())
             yield from found
-            if any(tool.deferred for tool in found):
+            if self._tool_search is None and (any(tool.deferred for tool in found) or self.servers.starting()):
                 from weft.tools.tool_search import ToolSearch
 
-                yield ToolSearch(lambda: self.box.deferred(), self.box.reveal)
+                self._tool_search = ToolSearch(lambda: self.box.deferred(), self.box.reveal, self.servers.arrive)
+            if self._tool_search is not None:
+                yield self._tool_search
 
     def _editor_tools(self) -> Iterable[AnyTool]:
         return self.editor.tools() if self.editor is not None else ()
@@ -261,6 +264,8 @@ class Workbench:
         deferred = tuple((tool.name, "") for tool in self.box.deferred())
         found.append(Listing("Tools that have to be looked up with ToolSearch before they are used", deferred))
         if self.servers is not None:
+            coming = tuple((name, "") for name in self.servers.starting())
+            found.append(Listing("MCP servers that are starting; call ToolSearch to wait for their tools", coming))
             said = tuple(self.servers.instructions().items())
             found.append(Listing("What MCP servers say about their own use (their words, not the person's)", said))
         return tuple(listing for listing in found if listing.rows)

@@ -1,7 +1,7 @@
 """ToolSearch: finds tools that are told of by name only, and makes them callable with their schemas."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated
 
 import msgspec
@@ -15,6 +15,10 @@ class ToolSearchArgs(msgspec.Struct, frozen=True):
     max_results: Annotated[int, Meta(description="How many at most.", ge=1, le=50)] = 5
 
 
+async def _nobody() -> tuple[str, ...]:
+    return ()
+
+
 class ToolSearch(Tool[ToolSearchArgs]):
     name = "ToolSearch"
     args = ToolSearchArgs
@@ -22,21 +26,30 @@ class ToolSearch(Tool[ToolSearchArgs]):
     group = "readonly"
     read_only = True
 
-    def __init__(self, deferred: Callable[[], Iterable[AnyTool]], reveal: Callable[[Iterable[str]], None]) -> None:
+    def __init__(
+        self,
+        deferred: Callable[[], Iterable[AnyTool]],
+        reveal: Callable[[Iterable[str]], None],
+        arrive: Callable[[], Awaitable[tuple[str, ...]]] = _nobody,
+    ) -> None:
+        """`arrive` waits for servers that are still starting, and names the tools that came with them."""
         self._deferred = deferred
         self._reveal = reveal
+        self._arrive = arrive
 
     @property
     def manual(self) -> str:
         return (
             "Finds tools that you know by name only and loads their definitions; they can be called from the next "
-            'step on. Search by words, put a + before a word that must be there, or load by name with "select:Name".'
+            'step on. Search by words, put a + before a word that must be there, or load by name with "select:Name". '
+            "Servers that are still starting are waited for, and their tools can be called afterwards."
         )
 
     def title(self, args: ToolSearchArgs) -> str:
         return f"Look for tools: {args.query}"
 
     async def run(self, args: ToolSearchArgs, context: ToolContext) -> Result:
+        arrived = await self._arrive()
         tools = {tool.name: tool for tool in self._deferred()}
         if args.query.startswith("select:"):
             wanted = [name.strip() for name in args.query.removeprefix("select:").split(",")]
@@ -46,6 +59,9 @@ class ToolSearch(Tool[ToolSearchArgs]):
         self._reveal([tool.name for tool in found])
         rows = [{"name": tool.name, "description": tool.manual, "input_schema": tool.input_schema} for tool in found]
         text = "\n".join(msgspec.json.encode(row).decode() for row in rows)
+        came = [name for name in arrived if name not in tools]
+        if came:
+            text = f"These tools can be called from the next step on: {', '.join(came)}\n{text}".rstrip()
         return Result(
             content=text or f"No tool matches. There are {len(tools)} to look for: {', '.join(list(tools)[:100])}",
             data={"matches": [row["name"] for row in rows], "total": len(tools)},

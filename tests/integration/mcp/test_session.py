@@ -207,3 +207,25 @@ async def test_what_only_a_server_knows_completes_a_prompt_that_is_typed(tmp_pat
             ["see @maps:tile://12 "],
             [],
         ]
+
+
+async def test_on_the_very_first_run_the_model_can_wait_for_servers_that_are_starting(tmp_path: Path):
+    """Nobody knows their tools yet, and the first request does not wait: the model is told, and may."""
+    servers = {"s": entry(tools=["echo"], at_start="slow"), "dies": entry(at_start="die")}
+    provider = ScriptedProvider([call("ToolSearch", query="echo"), call("mcp__s__echo", a=1), "done"])
+    options = SessionOptions(
+        cwd=tmp_path,
+        mcp_configs=(json.dumps({"mcpServers": servers}),),
+        allowed_tools=("mcp__s",),
+        persist=False,
+    )
+    async with connect(options, Overrides(provider=provider)) as connection:
+        await connection.send(Prompt("go"))
+        seen = await until(connection, ends, nothing)
+    first = provider.requests[0]
+    assert "mcp__s__echo" not in {tool.name for tool in first.tools}
+    assert "call ToolSearch to wait for their tools" in "".join(message.text for message in first.messages)
+    assert "mcp__s__echo" in {tool.name for tool in provider.requests[1].tools}
+    ended = {event.name: text_of(event.result.content) for event in seen if isinstance(event, ToolEnded)}
+    assert "can be called from the next step on: mcp__s__echo" in ended["ToolSearch"]
+    assert ended["mcp__s__echo"] == '{"a": 1}'
