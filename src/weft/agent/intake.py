@@ -74,6 +74,11 @@ class Intake:
             if skill.for_person
         ]
         found += [command.info for command in self.commands.values()]
+        found += [
+            CommandInfo(skill.name, skill.description, "", f"skill ({skill.server})")
+            for skill in self.desk.servers.skills()
+            if skill.for_person
+        ]
         found += self.desk.servers.prompts()
         by_name: dict[str, CommandInfo] = {}
         for info in found:
@@ -181,9 +186,13 @@ class Intake:
         )
 
     async def _server_prompt(self, name: str, arguments: str, before: Content) -> Taken | None:
-        if not any(name in (info.name, *info.aliases) for info in self.desk.servers.prompts()):
-            return None
+        servers = self.desk.servers
         try:
+            if any(name == skill.name and skill.for_person for skill in servers.skills()):
+                body = (Text(await servers.skill(name, arguments)),)
+                return Taken(content=(*before, *_framed(name, arguments, body)), command=name)
+            if not any(name in (info.name, *info.aliases) for info in servers.prompts()):
+                return None
             body = await self.desk.servers.prompt(name, words_of(arguments))
         except WeftError as error:
             return Taken(local=str(error), command=name)

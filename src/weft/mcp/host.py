@@ -40,6 +40,7 @@ from weft.schema.events import ServerInfo
 
 if TYPE_CHECKING:
     from weft.mcp.link import Link
+    from weft.mcp.skills import ServerSkill
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -144,6 +145,12 @@ class Host:
 
     def templates(self) -> tuple[TemplateInfo, ...]:
         return tuple(item for server in self._up() for item in server.templates)
+
+    def skills(self) -> tuple["ServerSkill", ...]:
+        """Listed, not fetched. One whose listing is not what was approved is left out."""
+        changed = {(c.server, c.name) for c in self.changes() if c.kind == "skill"}
+        found = (skill for server in self._up() for skill in server.skills)
+        return tuple(skill for skill in found if (skill.server, skill.name) not in changed)
 
     def instructions(self) -> dict[str, str]:
         """What servers say about their own use; data for the prompt, never orders."""
@@ -360,6 +367,8 @@ class Host:
         source: dict[str, Json] = {}
         if change.kind == "tool":
             source = {tool.name: tool.definition for tool in server.tools}
+        elif change.kind == "skill":
+            source = {skill.name: skill.definition for skill in server.skills}
         elif change.kind == "prompt":
             source = {prompt.name: prompt.definition for prompt in server.prompts}
         elif server.link is not None and server.link.client is not None:

@@ -31,6 +31,7 @@ from weft.mcp.failures import NeedsLogin, flat
 from weft.mcp.launch import make_transport, with_inputs
 from weft.mcp.screen import Screen
 from weft.mcp.shapes import RAW
+from weft.mcp.skills import EXTENSION, METHOD, decode_skills
 from weft.mcp.tasks import AnyResult, TasksExtension
 from weft.mcp.visible import skeleton, smells
 from weft.schema.content import Json
@@ -48,7 +49,7 @@ DEBOUNCE = 0.1
 IDLE_REMOTE = 300.0
 IDLE_LOCAL = 1800.0
 APP_MIME = "text/html;profile=mcp-app"
-LISTS = ("tools", "prompts", "resources")
+LISTS = ("tools", "prompts", "resources", "skills")
 
 
 class Link:
@@ -122,7 +123,7 @@ class Link:
         self._server.lost.set()
 
     def _client(self, screen: Screen, config: ServerConfig) -> Client:
-        extensions: list[ClientExtension] = [TasksExtension(self._server), advertise("io.modelcontextprotocol/skills")]
+        extensions: list[ClientExtension] = [TasksExtension(self._server), advertise(EXTENSION)]
         if self._options.apps:
             extensions.append(advertise("io.modelcontextprotocol/ui", {"mimeTypes": [APP_MIME]}))
         mode = config.protocol if config.protocol != "auto" else self._options.protocol
@@ -190,6 +191,7 @@ class Link:
                 self._touch("prompts")
             case mcp_types.ResourceListChangedNotification():
                 self._touch("resources")
+                self._touch("skills")
             case mcp_types.ResourceUpdatedNotification():
                 self._options.on_resource(self._server.config.name, str(message.params.uri))
             case _:
@@ -237,6 +239,21 @@ class Link:
             if raw is not None:
                 server.templates = tuple(decode_template(name, item) for item in raw)
             server.changed("resources")
+
+        if "skills" in kinds and EXTENSION in (offered.extensions or {}):
+            await self._take_skills()
+
+    async def _take_skills(self) -> None:
+        server = self._server
+        try:
+            found = decode_skills(server.config.name, await self.request(METHOD, {}))
+        except (MCPError, TransportError, ValueError) as error:
+            log.info("%s: %s failed: %s", server.config.name, METHOD, error)
+            return
+        first = {skill.name: skill for skill in reversed(found)}
+        self._note_changes("skill", server.pins.check("skill", [skill.definition for skill in first.values()]))
+        server.skills = tuple(reversed(first.values()))
+        server.changed("prompts")
 
     async def _all(self, what: str, page: Callable[[str | None], Awaitable[Any]]) -> list[Json] | None:
         """All pages of a list, within limits; None when it cannot be read. A cursor that comes again ends it."""

@@ -19,7 +19,7 @@ from weft.schema.content import Json
 
 PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
 
-Kind = Literal["tool", "prompt", "instructions"]
+Kind = Literal["tool", "prompt", "skill", "instructions"]
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

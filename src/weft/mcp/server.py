@@ -31,6 +31,7 @@ from weft.schema.events import ServerInfo
 
 if TYPE_CHECKING:
     from weft.mcp.link import Link
+    from weft.mcp.skills import ServerSkill
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Server:
         self.prompts: tuple[PromptInfo, ...] = ()
         self.resources: tuple[ResourceInfo, ...] = ()
         self.templates: tuple[TemplateInfo, ...] = ()
+        self.skills: tuple[ServerSkill, ...] = ()
         self.changes: tuple[Change, ...] = ()
         self.lines: deque[LogLine] = deque(maxlen=KEPT_LINES)
         self.link: Link | None = None

@@ -7,6 +7,7 @@ said, by size, by digest or by front matter, is not used at all.
 import base64
 import binascii
 import hashlib
+import re
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -18,8 +19,11 @@ from weft.schema.content import Json
 if TYPE_CHECKING:
     from weft.mcp.host import Host
 
+EXTENSION = "io.modelcontextprotocol/skills"
+METHOD = "skills/list"
 MAX_FILE = 4 << 20
 MAX_SKILLS = 500
+_FRONT = re.compile(r"(?s)\A---\n.*?\n---[^\n]*\n?")
 
 
 class SkillFile(msgspec.Struct, frozen=True):
@@ -39,13 +43,36 @@ class ServerSkill(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[SkillFile, ...] = ()
     dynamic: bool = False
 
+    @property
+    def full_name(self) -> str:
+        """What a person types and a model asks for; no skill of another server or of a folder has this name."""
+        return f"{self.server}:{self.name}"
+
+    @property
+    def for_model(self) -> bool:
+        return self.frontmatter.get("disable-model-invocation") is not True
+
+    @property
+    def for_person(self) -> bool:
+        return self.frontmatter.get("user-invocable") is not False
+
+    @property
+    def definition(self) -> Json:
+        """What is pinned: another front matter or another file is another skill."""
+        files: Json = {file.uri: f"{file.digest} {file.size}" for file in self.files}
+        return {"name": self.name, "_meta": {"uri": self.uri, "frontmatter": self.frontmatter, "files": files}}
+
 
 async def list_skills(host: "Host", server: str) -> tuple[ServerSkill, ...]:
     """
     Raises:
         ToolError: the server has none to list.
     """
-    raw = await host.request(server, "skills/list", {})
+    return decode_skills(server, await host.request(server, METHOD, {}))
+
+
+def decode_skills(server: str, raw: Json) -> tuple[ServerSkill, ...]:
+    """The entries of a listing that can be used; one that is no skill is left out."""
     found: list[ServerSkill] = []
     for entry in map(table_of, list_of(raw.get("skills"))[:MAX_SKILLS]):
         front = table_of(entry.get("frontmatter"))
@@ -83,6 +110,21 @@ async def load_skill(host: "Host", skill: ServerSkill) -> str:
     if _frontmatter(text) != skill.frontmatter:
         raise ToolError(f"the skill {skill.name!r} is not used: its front matter differs from its listing")
     return text
+
+
+async def use_skill(host: "Host", skill: ServerSkill, arguments: str = "") -> str:
+    """The skill as a model reads it: whose words they are, where its other files are, and the text itself.
+
+    Raises:
+        ToolError: it is not what was listed.
+    """
+    body = _FRONT.sub("", await load_skill(host, skill), count=1).strip()
+    head = f"A skill of the MCP server {skill.server!r}, in the server's own words."
+    others = [file.uri for file in skill.files if file.uri != skill.uri]
+    if others:
+        head += f" Its other files are read with ReadMcpResourceTool: {', '.join(others)}"
+    tail = f"\n\nARGUMENTS: {arguments}" if arguments else ""
+    return f"{head}\n\n{body}{tail}"
 
 
 async def read_skill_file(host: "Host", skill: ServerSkill, uri: str) -> bytes:

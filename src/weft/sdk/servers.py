@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from weft.agent.asks import Asks
+from weft.agent.commands.port import ServerSkillInfo
 from weft.agent.options import SessionOptions
 from weft.agent.state import State
 from weft.errors import ToolError, UsageError, WeftError
@@ -328,6 +329,20 @@ class Servers:
                 messages = await self.host.get_prompt(info.server, info.name, given)
                 return tuple(block for message in messages for block in message.content)
         raise ToolError(f"there is no prompt {name!r}")
+
+    def skills(self) -> Sequence[ServerSkillInfo]:
+        return tuple(
+            ServerSkillInfo(skill.full_name, skill.description, skill.server, skill.for_model, skill.for_person)
+            for skill in self.host.skills()
+        )
+
+    async def skill(self, name: str, arguments: str) -> str:
+        from weft.mcp.skills import use_skill
+
+        for skill in self.host.skills():
+            if skill.full_name == name:
+                return await use_skill(self.host, skill, arguments)
+        raise ToolError(f"there is no skill {name!r}")
 
     async def resource(self, server: str, uri: str) -> Content | None:
         from weft.mcp.results import resource_blocks

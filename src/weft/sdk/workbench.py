@@ -140,6 +140,7 @@ class Workbench:
             skills=lambda: self.intake.skills,
             session_id=lambda: state.session_id,
             cwd=lambda: state.cwd,
+            servers=lambda: self.intake.desk.servers,
         )
 
     def _server_tools(self) -> Iterable[AnyTool]:
@@ -259,7 +260,8 @@ class Workbench:
         if "Task" in tools or "Agent" in tools:
             found.append(Listing("Agents that work can be given to", self.ground.staff.rows()))
         if "Skill" in tools:
-            rows = tuple((one.name, one.description) for one in self.intake.skills.values() if one.for_model)
+            skills = (*self.intake.skills.values(), *self.intake.desk.servers.skills())
+            rows = tuple((one.name, one.description) for one in skills if one.for_model)
             found.append(Listing("Skills that can be used", rows))
         deferred = tuple((tool.name, "") for tool in self.box.deferred())
         found.append(Listing("Tools that have to be looked up with ToolSearch before they are used", deferred))
@@ -347,7 +349,7 @@ class Workbench:
             tools=lambda: tuple(self.box.all()),
             commands=intake.completions,
             agents=ground.staff.names,
-            skills=lambda: tuple(intake.skills),
+            skills=lambda: (*intake.skills, *(skill.name for skill in intake.desk.servers.skills())),
             models=ground.models,
             servers=self._server_infos,
         )

@@ -227,7 +227,7 @@ class McpTools:
             made[info.full_name] = old if same and old is not None else McpTool(self._host, info, deferred=later)
         self._made = made
         found: list[AnyTool] = list(made.values())
-        if self._host.resources() or self._host.templates():
+        if self._host.resources() or self._host.templates() or self._host.skills():
             if not self._resources:
                 from weft.tools.mcp_resources import ListMcpResources, ReadMcpResource
 

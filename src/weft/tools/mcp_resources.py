@@ -1,12 +1,13 @@
 """Two tools to look at what MCP servers offer as resources: a list, and one of them."""
 
 import base64
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from weft.mcp.catalogue import McpResult, ToolInfo
+from weft.mcp.catalogue import McpResult, ResourceText, ToolInfo
 from weft.mcp.host import Host
 from weft.mcp.results import resource_blocks
 from weft.schema.content import AnyBlock, Json, Text
@@ -76,7 +77,7 @@ class ReadMcpResource(Tool[ReadResourceArgs]):
 
     async def run(self, args: ReadResourceArgs, context: ToolContext) -> Result:
         blocks: list[AnyBlock] = []
-        for number, part in enumerate(await self._host.read(args.server, args.uri)):
+        for number, part in enumerate(await self._parts(args.server, args.uri)):
             shown = resource_blocks(part)
             if part.data is not None and isinstance(shown[0], Text):
                 path = context.session.spill(f"mcp-{context.use.id}-{number}.bin", base64.b64decode(part.data))
@@ -84,3 +85,16 @@ class ReadMcpResource(Tool[ReadResourceArgs]):
             blocks += shown
         info = ToolInfo(server=args.server, name="resources/read")
         return to_result(McpResult(content=tuple(blocks)), info, context)
+
+    async def _parts(self, server: str, uri: str) -> Sequence[ResourceText]:
+        """A file of a skill is checked against the skill's listing before anybody reads it."""
+        for skill in self._host.skills():
+            if skill.server == server and any(file.uri == uri for file in skill.files):
+                from weft.mcp.skills import read_skill_file
+
+                data = await read_skill_file(self._host, skill, uri)
+                try:
+                    return (ResourceText(uri=uri, mime="text/plain", text=data.decode()),)
+                except UnicodeDecodeError:
+                    return (ResourceText(uri=uri, data=base64.b64encode(data).decode()),)
+        return await self._host.read(server, uri)

@@ -1,5 +1,6 @@
 """Servers in a session of the agent: approval, changes, rules, switches."""
 
+import hashlib
 import json
 import sys
 from collections.abc import Callable
@@ -229,3 +230,58 @@ async def test_on_the_very_first_run_the_model_can_wait_for_servers_that_are_sta
     ended = {event.name: text_of(event.result.content) for event in seen if isinstance(event, ToolEnded)}
     assert "can be called from the next step on: mcp__s__echo" in ended["ToolSearch"]
     assert ended["mcp__s__echo"] == '{"a": 1}'
+
+
+BODY = "---\nname: pdf\ndescription: About PDF files\n---\nUse the form filler.\n"
+PAGE = "How to fill a form."
+
+
+def listed(uri: str, text: str) -> dict[str, Any]:
+    return {"uri": uri, "digest": f"sha256:{hashlib.sha256(text.encode()).hexdigest()}", "size": len(text)}
+
+
+def skilled(**files: str) -> dict[str, Any]:
+    """A server with one skill; `files` are what it really answers with."""
+    front = {"name": "pdf", "description": "About PDF files"}
+    resources = [listed("skill://pdf/SKILL.md", BODY), listed("skill://pdf/page.md", PAGE)]
+    skill = {"uri": "skill://pdf/SKILL.md", "frontmatter": front, "resources": resources}
+    served = {"skill://pdf/SKILL.md": files.get("skill", BODY), "skill://pdf/page.md": files.get("page", PAGE)}
+    return entry(tools=["echo"], skills=[skill], files=served)
+
+
+async def test_a_servers_skills_join_the_agents(tmp_path: Path):
+    page = call("ReadMcpResourceTool", server="s", uri="skill://pdf/page.md")
+    script = ["ready", call("Skill", skill="s:pdf", args="tax.pdf"), page, "done", "typed"]
+    provider = ScriptedProvider(script)
+    configs = (json.dumps({"mcpServers": {"s": skilled()}}),)
+    env = {"WEFT_MCP_WAIT": "30000"}
+    rules = ("Skill", "ReadMcpResourceTool")
+    options = SessionOptions(cwd=tmp_path, mcp_configs=configs, env=env, persist=False, allowed_tools=rules)
+    async with connect(options, Overrides(provider=provider)) as connection:
+        await connection.send(Prompt("hello"))
+        await until(connection, ends, nothing)
+        assert "s:pdf" in connection.info.skills
+        assert "About PDF files" in "".join(message.text for message in provider.requests[0].messages)
+        await connection.send(Prompt("fill it in"))
+        seen = await until(connection, ends, nothing)
+        results = {event.name: text_of(event.result.content) for event in seen if isinstance(event, ToolEnded)}
+        assert "Use the form filler." in results["Skill"] and "ARGUMENTS: tax.pdf" in results["Skill"]
+        assert "name: pdf" not in results["Skill"] and "skill://pdf/page.md" in results["Skill"]
+        assert PAGE in results["ReadMcpResourceTool"]
+        await connection.send(Prompt("/s:pdf my.pdf"))
+        await until(connection, ends, nothing)
+        assert "Use the form filler." in provider.requests[-1].messages[-1].text
+
+
+async def test_t32_a_skill_whose_files_are_not_what_was_listed_is_not_used(tmp_path: Path):
+    server = skilled(skill=BODY.replace("Use", "Abuse"), page="Something else.")
+    page = call("ReadMcpResourceTool", server="s", uri="skill://pdf/page.md")
+    connection = opened(
+        tmp_path, [call("Skill", skill="s:pdf"), page, "done"], {"s": server}, allowed_tools=("Skill", page.name)
+    )
+    async with connection:
+        await connection.send(Prompt("go"))
+        seen = await until(connection, ends, nothing)
+    results = [event.result for event in seen if isinstance(event, ToolEnded)]
+    assert [result.is_error for result in results] == [True, True]
+    assert all("not what its listing says" in text_of(result.content) for result in results)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.sessions_records import with_tools
-from weft.agent.commands.port import Desk, Fill, Taken
+from weft.agent.commands.port import Desk, Fill, ServerSkillInfo, Taken
 from weft.agent.folders import Where
 from weft.agent.intake import Intake
 from weft.context.places import Homes
@@ -31,6 +31,12 @@ class Servers:
         if not arguments:
             raise ToolError("The prompt needs a table.")
         return (Text(f"select from {arguments[0]}"),)
+
+    def skills(self) -> Sequence[ServerSkillInfo]:
+        return ()
+
+    async def skill(self, name: str, arguments: str) -> str:
+        return ""
 
     async def resource(self, server: str, uri: str) -> Content | None:
         return (Text("rows"),) if (server, uri) == ("db", "users://all") else None

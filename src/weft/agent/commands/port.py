@@ -41,6 +41,16 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the slash command that it was, without the slash."""
 
 
+class ServerSkillInfo(msgspec.Struct, frozen=True):
+    """A skill that a server offers; `name` is `server:skill`."""
+
+    name: str
+    description: str
+    server: str
+    for_model: bool = True
+    for_person: bool = True
+
+
 class ServerPrompts(Protocol):
     """Prompts and resources of MCP servers. Names are `mcp__server__prompt`."""
 
@@ -50,6 +60,16 @@ class ServerPrompts(Protocol):
         """
         Raises:
             ToolError: the server cannot give it; the sentence says why.
+        """
+        ...
+
+    def skills(self) -> Sequence[ServerSkillInfo]: ...
+
+    async def skill(self, name: str, arguments: str) -> str:
+        """The skill's text, checked against its listing.
+
+        Raises:
+            ToolError: it cannot be had, or is not what was listed.
         """
         ...
 
@@ -66,6 +86,12 @@ class NoServers:
 
     async def prompt(self, name: str, arguments: Sequence[str]) -> Content:
         return ()
+
+    def skills(self) -> Sequence[ServerSkillInfo]:
+        return ()
+
+    async def skill(self, name: str, arguments: str) -> str:
+        return ""
 
     async def resource(self, server: str, uri: str) -> Content | None:
         return None
