@@ -20,6 +20,7 @@ EPILOG = """examples:
   weft web ../api ../site               work on several folders
   weft web --agent gemini               talk to another agent (weft agents lists them)
   weft web --port 8123 --no-open        a port of your own; only print the link
+  weft web --no-open --embed vscode     an extension of VS Code may show the page in a webview
 
 The link works once and only on this machine: it gives the browser a cookie that ends with this command. For a machine
 that you reach over SSH, forward the port: ssh -L 8123:127.0.0.1:8123 host, then weft web --port 8123 there."""
@@ -37,6 +38,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--no-open", action="store_true", help="do not open a browser")
     parser.add_argument("--agent", default="weft", metavar="NAME", help="the agent of new conversations")
     parser.add_argument("--model", default=None, help="the model of new conversations")
+    parser.add_argument(
+        "--embed",
+        action="append",
+        default=[],
+        metavar="WHO",
+        help="may show the page in a frame: vscode, a scheme (vscode-webview:) or an origin (http://localhost:3000)",
+    )
     parser.add_argument(
         "--trust", action="store_true", help="these folders' hooks, servers and allow rules take effect"
     )
@@ -74,7 +82,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 def make_host(arguments: argparse.Namespace) -> "WebHost":
     """
     Raises:
-        UsageError: a folder is not there.
+        UsageError: a folder is not there, or somebody cannot be allowed to show the page.
         TransportError: the port is taken.
     """
     from weft.errors import UsageError
@@ -108,7 +116,16 @@ def make_host(arguments: argparse.Namespace) -> "WebHost":
         watch_editor=lambda told: watch_editor(folders[0].resolve(), told, trust=arguments.trust),
         default_agent=arguments.agent,
     )
-    return WebHost(hub, port=arguments.port)
+    return WebHost(hub, port=arguments.port, ancestors=[*arguments.embed, *embedders(folders[0])])
+
+
+def embedders(folder: Path) -> list[str]:
+    """Who may show the page by the person's own settings. A project has no say in it."""
+    from weft.settings import load_settings
+    from weft.settings.layers import as_list
+
+    named = as_list(load_settings(folder, sources=["user"]).values.get("webEmbedders"))
+    return [name for name in named if isinstance(name, str)]
 
 
 def open_connection(opening: "Opening", *, model: str | None = None, trust: bool = False) -> "Connection":

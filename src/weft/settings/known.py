@@ -120,6 +120,10 @@ class SettingsFile(msgspec.Struct, rename="camel", omit_defaults=True):
     log_level: str = ""
     auto_connect_ide: Annotated[bool, Meta(description="Attach to the editor that has the folder open.")] = False
     share_ide_context: Annotated[bool, Meta(description="Tell the model what you look at in the editor.")] = True
+    web_embedders: Annotated[
+        tuple[str, ...],
+        Meta(description="Yours only: who may show `weft web` in a frame: vscode, a scheme or an origin."),
+    ] = ()
     diff_tool: Annotated[Literal["auto", "terminal"], Meta(description="Where changes are shown: auto is both.")] = (
         "auto"
     )

@@ -33,8 +33,16 @@ def playwright() -> Any:
 
 
 def launch(api: Any) -> Any:
-    chromium = str(peer_bin("chromium"))
-    return api.chromium.launch(executable_path=chromium, headless=True, args=FLAGS.split())
+    return _launch(api.chromium)
+
+
+def relaunch(browser: Any, *flags: str) -> Any:
+    """Another browser beside this one, with flags of its own."""
+    return _launch(browser.browser_type, *flags)
+
+
+def _launch(kind: Any, *flags: str) -> Any:
+    return kind.launch(executable_path=str(peer_bin("chromium")), headless=True, args=[*FLAGS.split(), *flags])
 
 
 class Site:
@@ -53,6 +61,7 @@ class Site:
         self._commands: tuple[CommandInfo, ...] = hub.pop("commands", ())
         self._completes = hub.pop("completes", None)
         open_agent = hub.pop("open_agent", self._open)
+        self._ancestors: Sequence[str] = hub.pop("ancestors", ())
         self.hub = Hub(Folders([folder]), open_agent, **hub)
         self._portal_context = start_blocking_portal("asyncio")
 
@@ -91,7 +100,7 @@ class Site:
 
     def __enter__(self) -> Self:
         self.portal: BlockingPortal = self._portal_context.__enter__()
-        self.host = WebHost(self.hub)
+        self.host = WebHost(self.hub, ancestors=self._ancestors)
         self._serving = self.portal.start_task_soon(self.host.serve)
         return self
 

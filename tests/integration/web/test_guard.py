@@ -9,11 +9,12 @@ import pytest
 import websockets
 
 from tests.integration.web.hosting import Talk, served
-from weft.errors import TransportError
+from weft.errors import TransportError, UsageError
 from weft.schema.content import ToolUse
 from weft.schema.events import PermissionAsked
 from weft.surfaces.files import Folders
 from weft.surfaces.web.app import WebHost
+from weft.surfaces.web.guard import Ancestors
 from weft.surfaces.web.hub import Hub
 from weft.testing.connection import ScriptedConnection
 from weft.transports.asgi import LoopbackServer
@@ -112,6 +113,36 @@ async def test_every_answer_has_the_strict_policy(tmp_path: Path) -> None:
             assert headers["x-content-type-options"] == "nosniff"
             assert headers["referrer-policy"] == "no-referrer"
             assert "access-control-allow-origin" not in headers
+
+
+async def test_a_frame_is_let_in_only_where_the_person_allowed_it(tmp_path: Path) -> None:
+    frame = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "iframe"}
+    async with served(tmp_path, ancestors=["vscode", "http://localhost:3000"]) as site:
+        path = site.host.link().split(str(site.host.port), 1)[1]
+        status, headers, body = await site.get(f"{path}?theme=dark&lang=zh&x='>&theme2=1", **frame)
+        assert status == 200
+        assert 'content="0;url=/?theme=dark&amp;lang=zh"' in body
+        assert "HttpOnly; SameSite=None; Secure; Partitioned" in headers["set-cookie"]
+        assert (
+            "frame-ancestors vscode-webview: vscode-file: http://localhost:3000" in headers["content-security-policy"]
+        )
+        assert "x-frame-options" not in headers
+        cookie = headers["set-cookie"].split(";")[0]
+        assert (await site.get("/", Cookie=cookie, **frame))[0] == 200
+        assert (await site.get("/static/main.js", Cookie=cookie, Sec_Fetch_Site="cross-site"))[0] == 403
+        with pytest.raises(websockets.InvalidStatus):
+            async with site.connect(cookie=cookie, origin="http://localhost:3000"):
+                pass
+        # Opened in a tab, the cookie is as strict as ever.
+        assert "SameSite=Strict" in await site.log_in()
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "https:", "http:", "file:", "data:", "'self'", "http://a b", "http://a; x *", "http://*.x", "", "code"]
+)  # fmt: skip
+def test_nobody_is_allowed_to_embed_by_a_word_that_lets_anybody_in(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be allowed"):
+        Ancestors([name])
 
 
 async def test_only_the_page_s_own_files_are_served(tmp_path: Path) -> None:

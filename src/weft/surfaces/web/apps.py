@@ -6,6 +6,7 @@ page's policy. It is sandboxed by its own header as well: opened alone, it still
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Final
 
 from starlette.requests import Request
@@ -40,10 +41,11 @@ class AppPages:
 pages: Final = AppPages()
 
 
-async def serve_app(request: Request) -> Response:
+async def serve_app(request: Request, ancestors: Iterable[str] = ()) -> Response:
+    """`ancestors` may show the page that the app's frame stands in."""
     view = pages.find(request.path_params["name"])
     if view is None:
         return PlainTextResponse("Not found", status_code=404)
-    ancestors = f"frame-ancestors http://{request.headers['host']}"
-    headers = {"content-security-policy": f"{view.policy}; sandbox {SANDBOX}; {ancestors}"}
+    places = " ".join((f"http://{request.headers['host']}", *ancestors))
+    headers = {"content-security-policy": f"{view.policy}; sandbox {SANDBOX}; frame-ancestors {places}"}
     return Response(view.document, media_type="text/html; charset=utf-8", headers=headers)

@@ -2,9 +2,10 @@
 
 import { add, button, fill, h, icon, setHtml } from "./dom.js";
 import { t } from "./i18n.js";
+import { recall, remember } from "./memory.js";
 
 const KEY = "weft.diff";
-const sideBySide = () => localStorage.getItem(KEY) === "side";
+const sideBySide = () => recall(KEY) === "side";
 
 function cell(kind, row, html) {
   const made = h(`div.diff-code.${kind}`);
@@ -58,7 +59,7 @@ export function diffView(data, { choice = null, chosen = () => {}, open = null, 
     h("span.diff-added", {}, `+${data.added}`), h("span.diff-removed", {}, `−${data.removed}`), toggle);
 
   function flip() {
-    localStorage.setItem(KEY, sideBySide() ? "inline" : "side");
+    remember(KEY, sideBySide() ? "inline" : "side");
     document.dispatchEvent(new CustomEvent("weft:diff"));
   }
 

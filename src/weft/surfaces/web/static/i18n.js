@@ -1,13 +1,14 @@
 // The page's own words, in English and Chinese. What agents and tools say is shown as it is.
 
 import { english } from "./words-en.js";
+import { recall, remember } from "./memory.js";
 import { chinese } from "./words-zh.js";
 
 const languages = { en: english, zh: chinese };
 let current = pick();
 
 function pick() {
-  const kept = localStorage.getItem("weft.language");
+  const kept = recall("weft.language");
   if (kept in languages) return kept;
   return navigator.language?.toLowerCase().startsWith("zh") ? "zh" : "en";
 }
@@ -15,8 +16,10 @@ function pick() {
 export const language = () => current;
 
 export function setLanguage(name) {
-  localStorage.setItem("weft.language", name);
-  location.reload();
+  remember("weft.language", name);
+  const again = new URL(location.href);
+  again.searchParams.set("lang", name);
+  location.replace(again);
 }
 
 /** The words for `key`; `{name}` in them is replaced from `values`. A key without words is shown as it is. */

@@ -6,6 +6,7 @@ import { askCard } from "./asks.js";
 import { Composer } from "./composer.js";
 import { applyLanguage, language, seconds, setLanguage, t } from "./i18n.js";
 import { askText, choose, closeMenu, showMenu, toast } from "./menu.js";
+import { recall, remember } from "./memory.js";
 import { Panels } from "./panels.js";
 import { Sidebar } from "./sidebar.js";
 import { Socket } from "./socket.js";
@@ -91,6 +92,8 @@ class Page {
     this.ready = true;
     this.state = frame;
     this.takeRows(frame.conversations ?? []);
+    // An editor builds its frame anew when it was hidden, from the same address: the conversation goes on in it.
+    if (first && !this.current && window.top !== window) this.current = this.sidebar.rows.find((row) => row.live)?.id ?? null;
     if (first && this.current && this.sidebar.rows.some((row) => row.id === this.current)) this.socket.send("switchConversation", { conversation: this.current });
     else if (first) this.fresh();
     this.drawHead();
@@ -127,11 +130,16 @@ class Page {
       this.sizes.observe(transcript.element);
     }
     if (before !== id || !frame.resumed) this.toEnd(true);
-    if (frame.row.title) history.replaceState(null, "", `#${id}`);
+    if (frame.row.title) this.here(id);
     else history.replaceState(null, "", location.pathname);
     this.drawAll();
     if (before !== id) this.composer.focus();
     for (const [type, fields] of this.early.splice(0)) this.send(type, fields);
+  }
+
+  /** The address names the conversation, for a reload. */
+  here(id) {
+    history.replaceState(null, "", `#${id}`);
   }
 
   closed(id) {
@@ -142,7 +150,7 @@ class Page {
   changed(transcript, chunk) {
     if (transcript.id !== this.current) return;
     if (chunk?.type === "session" && document.activeElement === this.composer.area) this.composer.completion.look();
-    if (chunk?.type === "user_message" && location.hash.slice(1) !== transcript.id) history.replaceState(null, "", `#${transcript.id}`);
+    if (chunk?.type === "user_message" && location.hash.slice(1) !== transcript.id) this.here(transcript.id);
     if (this.drawing) return;
     this.drawing = true;
     const draw = () => {
@@ -380,13 +388,13 @@ function safeDecode(text) {
 }
 
 function applyTheme() {
-  const kept = localStorage.getItem("weft.theme");
+  const kept = recall("weft.theme");
   if (kept) document.documentElement.dataset.theme = kept;
 }
 
 function flipTheme() {
   const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  localStorage.setItem("weft.theme", dark ? "light" : "dark");
+  remember("weft.theme", dark ? "light" : "dark");
   applyTheme();
 }
 

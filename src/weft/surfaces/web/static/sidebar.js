@@ -3,6 +3,7 @@
 import { button, fill, h, icon } from "./dom.js";
 import { ago, t } from "./i18n.js";
 import { askText, choose, showMenu } from "./menu.js";
+import { recall, remember } from "./memory.js";
 
 export class Sidebar {
   /** `deps`: socket, current() (an id), open(id), fresh(), menu(anchor). */
@@ -19,13 +20,13 @@ export class Sidebar {
       h("button.fresh", { type: "button", onclick: () => deps.fresh() }, icon("plus"), t("side.new")),
       h("label.search", {}, icon("search"), this.search), this.list);
     const narrow = matchMedia("(max-width: 760px)");
-    if (localStorage.getItem("weft.sidebar") === "hidden" || narrow.matches) document.body.classList.add("no-sidebar");
+    if (recall("weft.sidebar") === "hidden" || narrow.matches) document.body.classList.add("no-sidebar");
     narrow.addEventListener("change", () => narrow.matches && document.body.classList.add("no-sidebar"));
   }
 
   toggle() {
     const hidden = document.body.classList.toggle("no-sidebar");
-    localStorage.setItem("weft.sidebar", hidden ? "hidden" : "shown");
+    remember("weft.sidebar", hidden ? "hidden" : "shown");
   }
 
   async look() {
