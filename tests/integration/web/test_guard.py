@@ -138,8 +138,8 @@ async def test_a_frame_is_let_in_only_where_the_person_allowed_it(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "name", ["*", "https:", "http:", "file:", "data:", "'self'", "http://a b", "http://a; x *", "http://*.x", "", "code"]
-)  # fmt: skip
+    "name", ["*", "https:", "http:", "file:", "data:", "'self'", "http://a b", "http://a; x *", "http://*.x", ""]
+)
 def test_nobody_is_allowed_to_embed_by_a_word_that_lets_anybody_in(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be allowed"):
         Ancestors([name])
