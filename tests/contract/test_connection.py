@@ -4,6 +4,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -27,7 +28,9 @@ from weft.schema.events import (
     TurnEnded,
     TurnStarted,
 )
+from weft.sdk.child import open_child
 from weft.sdk.compose import connect
+from weft.sdk.options import Options
 from weft.testing.fake_anthropic import FakeAnthropic
 from weft.testing.fake_server import Answer, Cue
 
@@ -48,7 +51,16 @@ def acp(cwd: Path, env: dict[str, str]) -> Connection:
     return AcpConnection(ChildAgent((*WEFT, "acp"), cwd=cwd, env=env), AcpOptions(cwd=cwd))
 
 
-@pytest.fixture(params=[local, stream_json, acp], ids=["local", "stream-json", "acp"])
+async def asked(_event: object) -> Any:
+    """Says that questions can be put; the tests answer what they see in the events themselves."""
+    raise AssertionError("nobody calls this")
+
+
+def child(cwd: Path, env: dict[str, str]) -> Connection:
+    return open_child(Options(cwd=cwd, env=env, permission=asked, questions=asked, plans=asked, process=True))
+
+
+@pytest.fixture(params=[local, child, stream_json, acp], ids=["local", "child", "stream-json", "acp"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path, fresh_home: Path) -> Callable[..., object]:
     @asynccontextmanager
     async def open_on(*cues: Cue) -> AsyncIterator[Connection]:

@@ -287,4 +287,9 @@ async def run_tool(tool: AnyTool, value: Json, context: ToolContext) -> Result:
         return _failure(str(error))
     except Exception as error:
         logger.exception("the tool %s failed", tool.name)
-        return _failure(f"{tool.name} failed unexpectedly: {error.__class__.__name__}: {error}")
+        return _failure(unexpected(tool, error))
+
+
+def unexpected(tool: AnyTool, error: Exception) -> str:
+    """What the model reads of a tool that raised what no tool should."""
+    return f"{tool.name} failed unexpectedly: {error.__class__.__name__}: {error}"

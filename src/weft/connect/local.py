@@ -42,5 +42,9 @@ class LocalConnection:
     def events(self) -> AsyncIterator[AgentEvent]:
         return self.session.events()
 
+    def bursts(self) -> AsyncIterator[list[AgentEvent]]:
+        """The same events, in lists of those that wait."""
+        return self.session.bursts()
+
     async def finish(self) -> None:
         await self.session.finish()

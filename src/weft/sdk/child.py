@@ -1,137 +1,126 @@
 """The agent in a child process, with tools and hooks that stay in this one."""
 
+import logging
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from weft.connect.stream_json.connection import HostServer, StreamJsonConnection, StreamJsonOptions
-from weft.errors import LocalProtocolError
-from weft.protocols.stream_json import is_json
-from weft.schema.content import Json, text_of
-from weft.schema.wire import encode, to_builtins
+import msgspec
+
+from weft.agent.dispatch import unexpected
+from weft.agent.options import SessionOptions
+from weft.connect.child import CallFunction, ChildConnection, ChildOptions
+from weft.errors import ToolError, UsageError, WorkspaceError
+from weft.protocols.session_lines import Call, Open, OwnTool, ToolCall
+from weft.schema.content import Json
 from weft.sdk.functions import FunctionTool, to_result
-from weft.sdk.options import HookFunction, Options, output_schema
-from weft.tools.port import AnyTool
+from weft.sdk.options import HookFunction, Options, to_session_options
+from weft.tools.arguments import explain
+from weft.tools.port import AnyTool, Result
 
-OWN = "own"
-"""The server that own tools are told under in a child: `mcp__own__name`."""
+logger = logging.getLogger(__name__)
+
+COMMAND = (sys.executable, "-m", "weft.sdk.hosted")
 
 
-def open_child(options: Options) -> StreamJsonConnection:
-    servers: dict[str, HostServer] = {}
-    if options.own_tools:
-        servers[OWN] = own_server(options.own_tools)
-    hooks, callbacks = _hooks(options)
-    return StreamJsonConnection(
-        StreamJsonOptions(
-            command=(sys.executable, "-m", "weft"),
+def open_child(options: Options) -> ChildConnection:
+    """
+    Raises:
+        UsageError: something of the options lives in this process alone.
+    """
+    if options.provider is not None:
+        raise UsageError(
+            "A provider object cannot be handed to a child process.",
+            hint="Name a model, or leave process=True away.",
+        )
+    tools = {tool.name: _function(tool) for tool in options.own_tools}
+    hooks = {event: tuple(functions) for event, functions in (options.hooks or {}).items()}
+    wanted = to_session_options(options)
+
+    def opening(resume: str) -> Open:
+        chosen = wanted
+        if resume:
+            chosen = msgspec.structs.replace(
+                wanted, session_id=None, resume=resume, fork=False, continue_latest=False, resume_at=None
+            )
+        return Open(
+            options=encode_options(chosen),
+            tools=tuple(_told(tool) for tool in tools.values()),
+            hooks={event: tuple(_name(function) for function in functions) for event, functions in hooks.items()},
+        )
+
+    return ChildConnection(
+        ChildOptions(
+            command=COMMAND,
             cwd=Path(options.cwd).expanduser().resolve(),
-            arguments=tuple(_arguments(options, tuple(servers))),
-            env=dict(options.env or {}),
-            name="weft",
-            resume=options.resume or "",
-            ask=bool(options.asks),
-            initialize={"agents": dict(options.agents)} if options.agents else {},
-            hooks=hooks,
-            callbacks=callbacks,
-            servers=servers,
+            env={**os.environ, **(options.env or {})},
+            opening=opening,
+            call=_caller(tools, hooks),
+            resumable=options.persist,
         )
     )
 
 
-def _arguments(options: Options, servers: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    for flag, value in (
-        ("--model", options.model),
-        ("--fallback-model", options.fallback_model),
-        ("--permission-mode", options.mode),
-        ("--system-prompt", options.system_prompt),
-        ("--append-system-prompt", options.append_system_prompt),
-        ("--agent", options.agent),
-        ("--session-id", options.session_id),
-        ("--settings", options.settings),
-        ("--max-turns", options.max_turns),
-        ("--max-budget-usd", options.max_budget),
-    ):
-        if value is not None:
-            found += [flag, str(value)]
-    for flag, values in (("--allowedTools", options.allowed_tools), ("--disallowedTools", options.disallowed_tools)):
-        if values:
-            found += [flag, ",".join(values)]
-    if options.tools is not None:
-        found += ["--tools", ",".join(options.tools)]
-    if options.setting_sources is not None:
-        found.append(f"--setting-sources={','.join(options.setting_sources)}")
-    for folder in options.directories:
-        found += ["--add-dir", str(folder)]
-    if (schema := output_schema(options.output)) is not None:
-        found += ["--json-schema", encode(schema).decode()]
-    mcp: Json = {name: {"type": "sdk", "name": name} for name in servers}
-    mcp.update(options.mcp_servers or {})
-    if mcp:
-        found += ["--mcp-config", encode({"mcpServers": mcp}).decode()]
-    switches = {
-        "--continue": options.continue_latest,
-        "--fork-session": options.fork,
-        "--no-session-persistence": not options.persist,
-        "--trust": options.trust,
-    }
-    return [*found, *(flag for flag, on in switches.items() if on)]
-
-
-def _hooks(options: Options) -> tuple[Json, dict[str, HookFunction]]:
-    entries: Json = {}
-    callbacks: dict[str, HookFunction] = {}
-    for event, functions in (options.hooks or {}).items():
-        names = [f"{event}_{index}" for index, _function in enumerate(functions)]
-        callbacks.update(zip(names, functions, strict=True))
-        entries[event] = [{"matcher": "*", "hookCallbackIds": names}]
-    return entries, callbacks
-
-
-def own_server(tools: Sequence[AnyTool]) -> HostServer:
-    """Own tools as an MCP server that is reached by messages: three methods are all that is asked of it."""
-    by_name = {tool.name: tool for tool in tools}
-
-    async def answer(message: Json) -> Json:
-        method, params = message.get("method"), message.get("params")
-        given = params if is_json(params) else {}
-        match method:
-            case "initialize":
-                info = {"name": "weft-own-tools", "version": "1"}
-                version = given.get("protocolVersion", "2025-11-25")
-                result: Json = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
-            case "tools/list":
-                result = {"tools": [_described(tool) for tool in tools]}
-            case "tools/call":
-                result = await _call(by_name.get(str(given.get("name"))), given.get("arguments"))
-            case "notifications/initialized" | "notifications/cancelled":
-                return {"jsonrpc": "2.0", "result": {}}
-            case _:
-                error = {"code": -32601, "message": f"there is no method {method}"}
-                return {"jsonrpc": "2.0", "id": message.get("id"), "error": error}
-        return {"jsonrpc": "2.0", "id": message.get("id"), "result": result}
-
-    return answer
-
-
-def _described(tool: AnyTool) -> Json:
-    annotations = {"readOnlyHint": tool.read_only}
-    schema = tool.input_schema
-    return {"name": tool.name, "description": tool.manual, "inputSchema": schema, "annotations": annotations}
-
-
-async def _call(tool: AnyTool | None, value: object) -> Json:
+def _function(tool: AnyTool) -> FunctionTool:
     if not isinstance(tool, FunctionTool):
-        raise LocalProtocolError("Only functions with @weft.tool can be tools of an agent in a child process.")
-    try:
-        result = to_result(await tool.call(value if is_json(value) else {}))
-    except Exception as error:
-        import logging
+        raise UsageError(f"{tool.name}: only functions with @weft.tool can be tools of an agent in a child process.")
+    if tool.wants_context:
+        raise UsageError(
+            f"{tool.name} takes a context, which an agent in a child process has on its own side.",
+            hint="Leave that argument away, or leave process=True away.",
+        )
+    return tool
 
-        logging.getLogger(__name__).exception("the tool %s failed", tool.name)
-        return {"content": [{"type": "text", "text": f"{type(error).__name__}: {error}"}], "isError": True}
-    content = result.content
-    if isinstance(content, str):
-        return {"content": [{"type": "text", "text": content}], "isError": result.is_error}
-    return {"content": [{"type": "text", "text": text_of(content)}], "structuredContent": to_builtins(result.data)}
+
+def _told(tool: FunctionTool) -> OwnTool:
+    return OwnTool(
+        name=tool.name,
+        manual=tool.manual,
+        input_schema=tool.input_schema,
+        kind=tool.kind,
+        group=tool.group,
+        read_only=tool.read_only,
+    )
+
+
+def _name(function: HookFunction) -> str:
+    return getattr(function, "__name__", "function")
+
+
+def _caller(tools: Mapping[str, FunctionTool], hooks: Mapping[str, tuple[HookFunction, ...]]) -> CallFunction:
+    async def call(wanted: Call) -> object:
+        if not isinstance(wanted, ToolCall):
+            function = hooks[wanted.event][wanted.index]
+            return await function(wanted.input, wanted.tool_use_id)
+        return await _run(tools[wanted.name], wanted.input)
+
+    return call
+
+
+async def _run(tool: FunctionTool, value: Json) -> Result:
+    """
+    Raises:
+        ToolError: with the sentence that the model would read if the agent were in this process.
+    """
+    try:
+        return to_result(await tool.call(value))
+    except (ToolError, WorkspaceError):
+        raise
+    except msgspec.ValidationError as error:
+        raise ToolError(explain(error, tool)) from None
+    except Exception as error:
+        logger.exception("the tool %s failed", tool.name)
+        raise ToolError(unexpected(tool, error)) from error
+
+
+def encode_options(options: SessionOptions) -> Json:
+    return msgspec.to_builtins(options, enc_hook=str)
+
+
+def decode_options(value: Json) -> SessionOptions:
+    """
+    Raises:
+        msgspec.ValidationError: not what `encode_options` made.
+    """
+    return msgspec.convert(value, SessionOptions, dec_hook=lambda kind, item: Path(item) if kind is Path else item)

@@ -25,7 +25,7 @@ class FunctionTool(Tool[Any]):
         self.args = _arguments(function, name)
         self._manual = manual
         self._function = function
-        self._wants_context = "context" in inspect.signature(function).parameters
+        self.wants_context = "context" in inspect.signature(function).parameters
 
     def __call__(self, *args: Any, **kwargs: Any) -> Awaitable[Any]:
         return self._function(*args, **kwargs)
@@ -41,7 +41,7 @@ class FunctionTool(Tool[Any]):
 
     async def run(self, args: Any, context: ToolContext) -> Result:
         given = {field: getattr(args, field) for field in self.args.__struct_fields__}
-        if self._wants_context:
+        if self.wants_context:
             given["context"] = context
         return to_result(await self._function(**given))
 
