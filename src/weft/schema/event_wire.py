@@ -204,6 +204,7 @@ WireCommand: TypeAlias = (
     | _commands.StopTask
     | _commands.ServerCommand
     | _commands.AppCall
+    | _commands.Complete
 )
 
 

@@ -80,6 +80,7 @@ EVENTS: list[AgentEvent] = [
     events.Compacted(state="done", before=2, after=1),
     events.Notice(text="n", level="warning", display=(TextView("v"),), data={"a": 1}),
     events.TaskChanged(task=events.TaskInfo("1", "shell", "d")),
+    events.Completed(id="c", start=2, items=(events.Completion("x"),)),
     events.HookRan(hook_id="h", name="n", hook_event="Stop", outcome="ok", exit_code=0),
 ]
 
@@ -100,6 +101,7 @@ COMMANDS: list[Command] = [
     commands.Rewind("u", files=False),
     commands.StopTask("1"),
     commands.ServerCommand("s", "disable"),
+    commands.Complete("c", "/he"),
     commands.AppCall("i", "s", "t", {"a": 1}),
 ]
 
