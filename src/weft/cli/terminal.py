@@ -33,9 +33,9 @@ def main(arguments: Arguments) -> int:
 async def run_screen(arguments: Arguments, when_painted: Callable[[], None] | None = None) -> int:
     import anyio
 
-    # Textual paints at most this often, and only what changed. A key is echoed with the next paint: it waits 4 ms for
-    # it at most, where the default would be 16.
-    os.environ.setdefault("TEXTUAL_FPS", "250")
+    # Textual paints at most this often, and only what changed. A key is echoed with the next paint: it waits 1 ms for
+    # it at most, where the default would be 16. What streams has a rate of its own.
+    os.environ.setdefault("TEXTUAL_FPS", "1000")
 
     from weft.surfaces.terminal.app import TerminalApp
 

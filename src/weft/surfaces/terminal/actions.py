@@ -1,7 +1,6 @@
 """What keys and messages do. A mixin of the app, so that the app itself only says what is on the screen."""
 
 import contextlib
-import gc
 from collections.abc import Callable, Coroutine
 from functools import partial
 from time import monotonic
@@ -61,7 +60,9 @@ class Actions(Base):
         """What a person may need soon, while they already type."""
         me = self.me
         await to_thread.run_sync(me.composer.past.load)
-        spare_the_collector()
+        from weft.surfaces.terminal.pace import keep_pace
+
+        self.later(partial(keep_pace, lambda: me.last_key))
         if me.parts.pick:
             from weft.surfaces.terminal.screens.sessions import pick_session
 
@@ -378,13 +379,6 @@ class Actions(Base):
         driver = me._driver  # Textual has no public way to write an escape sequence
         if driver is not None:
             driver.write(f"\x1b]9;{text}\x07")
-
-
-def spare_the_collector() -> None:
-    """What is loaded by now stays. Looking through all of it again would stop the screen for a twentieth of a second,
-    so the collector leaves it alone, and looks at the rest less often."""
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
 
 
 def _wants_more(label: str) -> bool:

@@ -3,7 +3,7 @@ is in `actions` and `screens`. Only what the first paint needs is imported here.
 
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, ClassVar
 
 import anyio
@@ -86,6 +86,7 @@ class TerminalApp(Actions, App[int]):
         self.conversations: list[Conversation] = []
         self.at = 0
         self.focused_window = True
+        self.last_key = monotonic()
         self.when_painted: Callable[[], None] | None = None
         self._frame_wanted = False
         self._frame_cost = 0.0
@@ -280,6 +281,11 @@ class TerminalApp(Actions, App[int]):
             widget = screen.query_one(kind)
             widget.look = self.look
             widget.refresh()
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.InputEvent):
+            self.last_key = monotonic()
+        await super().on_event(event)
 
     def on_app_focus(self, event: events.AppFocus) -> None:
         self.focused_window = True

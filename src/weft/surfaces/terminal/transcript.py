@@ -5,6 +5,8 @@ never waits for a long conversation.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from math import ceil
 from time import perf_counter
 from typing import ClassVar, cast
 
@@ -12,6 +14,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import Reactive
@@ -33,9 +37,18 @@ TIPS = (
     ("shift+tab", "ask first, accept edits, or plan"),
     ("/resume", "go on with an earlier conversation"),
 )
-KEPT_STRIPS = 1_000
+KEPT_STRIPS = 500
 SLICE = 0.006
 """Seconds of painting at a time, when there is a lot of it."""
+
+
+class KeptStrip(Strip):
+    """Does not keep itself alive. A strip that is cut at its own end remembers itself as the only part, so that only
+    the collector can take it away: hundreds of them for each screen that streams by."""
+
+    def divide(self, cuts: Iterable[int]) -> Sequence[Strip]:
+        wanted = [cut for cut in cuts if cut <= self.cell_length]
+        return [self] if wanted == [self.cell_length] else super().divide(wanted)
 
 
 class Transcript(ScrollView, can_focus=True):
@@ -72,6 +85,8 @@ class Transcript(ScrollView, can_focus=True):
         self._generation = model.generation
         self._strips: dict[int, Strip] = {}
         self._base: Style | None = None
+        self._paint: tuple[tuple[LineFilter, ...], Color] = ((), Color(0, 0, 0))
+        self._bar: tuple[int, int, int] | None = None
         self._stale = 0
         """Entries before this place are painted for another width or palette."""
 
@@ -148,14 +163,27 @@ class Transcript(ScrollView, can_focus=True):
         # Set without a layout of the whole screen, which Textual would make: the scroll bar has its place in any case.
         # A layout also drops the repaint of what was typed in the same moment.
         self.set_reactive(cast("Reactive[Size]", ScrollView.virtual_size), Size(self._width, self.total))
-        self.vertical_scrollbar.window_virtual_size = self.total
         if self.following and self.max_scroll_y != self.scroll_target_y:
             self.scroll_end(animate=False, immediate=True, force=True, x_axis=False)
+        self._move_bar()
         top = first - self.scroll_offset.y
         height = self.size.height
         if top < height:
             top = max(0, top)
             self.refresh(Region(0, top, self.size.width, height - top))
+
+    def _move_bar(self) -> None:
+        """The scroll bar is painted when it would look different, which for a long conversation is seldom."""
+        height, total, bar = self.size.height, self.total, self.vertical_scrollbar
+        if total <= height or not height:
+            shape = None
+        else:
+            thumb = max(1.0, height * height / total)
+            shape = (height, ceil(8 * thumb), int(8 * (height - thumb) * self.scroll_y / (total - height)))
+        if shape != self._bar or shape is None:
+            self._bar = shape
+            bar.window_virtual_size = total
+            bar.position = self.scroll_y
 
     def repaint_all(self, look: Palette | None = None) -> None:
         """Another width or palette: every entry is painted again, the last ones first."""
@@ -189,6 +217,17 @@ class Transcript(ScrollView, can_focus=True):
         self._strips.clear()
         self._base = None
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines that are kept. There is no border and no padding, so Textual's way through the styles is not taken:
+        it makes every line anew when the conversation moves by one, and what a strip remembers is lost."""
+        paint = (tuple(self.get_line_filters()), self.background_colors[1])
+        if paint != self._paint:
+            self._strips.clear()
+            self._paint = paint
+        strips = [self.render_line(y) for y in crop.line_range]
+        first, last = crop.column_span
+        return strips if first == 0 and last >= self.size.width else [strip.crop(first, last) for strip in strips]
+
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
         strip = self._strips.get(at)
@@ -196,24 +235,28 @@ class Transcript(ScrollView, can_focus=True):
             strip = self._make_strip(at, y)
             if self._rows:
                 self._strips[at] = strip
+                if len(self._strips) > KEPT_STRIPS:
+                    del self._strips[next(iter(self._strips))]
         return strip
 
     def _make_strip(self, at: int, y: int) -> Strip:
-        if len(self._strips) > KEPT_STRIPS:
-            self._strips.clear()
-        width = self.size.width
         if self._base is None:
             self._base = self.rich_style
-        base = self._base
-        if not 0 <= at < self.total:
+        base, width = self._base, self.size.width
+        if 0 <= at < self.total:
+            place = bisect_right(self._starts, at) - 1
+            line = self._rows[place].lines[at - self._starts[place]]
+            mark = "▌" if place == self.chosen and self.has_focus and (line or at > self._starts[place]) else " "
+            line = [Segment(mark, self.look.accent), *line]
+        else:
             line = welcome(self.model, self.look, y) if not self._rows else []
-            return Strip(line).apply_style(base).crop_extend(0, width, base)
-        place = bisect_right(self._starts, at) - 1
-        line = self._rows[place].lines[at - self._starts[place]]
-        mark = "▌" if place == self.chosen and self.has_focus and (line or at > self._starts[place]) else " "
-        strip = Strip([Segment(mark, self.look.accent), *line]).apply_style(base)
-        strip = self._with_selection(strip, at)
-        return strip.crop_extend(0, width, base).apply_offsets(0, at)
+        strip = Strip([Segment(text, base + style) for text, style, _ in line])
+        strip = self._with_selection(strip, at).crop_extend(0, width, base).apply_offsets(0, at)
+        filters, background = self._paint
+        segments = list(strip)
+        for each in filters:
+            segments = each.apply(segments, background)
+        return KeptStrip(segments, width)
 
     def _with_selection(self, strip: Strip, at: int) -> Strip:
         selection = self.text_selection
@@ -239,7 +282,9 @@ class Transcript(ScrollView, can_focus=True):
     # --- keys and clicks --------------------------------------------------------------------------------------
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
+        self._move_bar()
+        if round(old_value) != round(new_value):
+            self.refresh(self.size.region)
         self.following = new_value >= self.max_scroll_y - 0.5
 
     def action_follow(self) -> None:
