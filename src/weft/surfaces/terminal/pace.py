@@ -17,7 +17,7 @@ SWITCH: Final = 0.0005
 and written by a third: with Python's own 5 ms each of them may wait so long for the next."""
 YOUNG: Final = (500, 4)
 """Objects made between two collections of the youngest, and how many of those there are to one of the middle ones:
-together a few milliseconds at most. All objects are looked at only in a pause, which may take a twentieth of a second."""
+a few milliseconds at most. All objects are looked at only in a pause: that may take a twentieth of a second."""
 NEVER: Final = 1_000_000_000
 ENOUGH: Final = 10
 """Collections of the middle ones after which it is worth looking at all objects."""
