@@ -10,6 +10,8 @@ import anyio
 import pytest
 
 from weft.connect.agents import AgentRequest, open_agent
+from weft.errors import ConnectionLost
+from weft.paths import weft_home
 from weft.proxy.calls import CallLog
 from weft.proxy.session import session
 from weft.schema.commands import PermissionAnswered, Prompt
@@ -58,6 +60,38 @@ async def test_a_hosted_agent_asks_with_a_nonce_and_never_sees_the_key(
         calls = list(CallLog().read())
     assert "key=weft-" in shown and KEY not in shown and server.url not in shown
     assert {call.who for call in calls} == {"weft"} and len(calls) == len(server.requests)
+
+
+PORT_ONLY = """
+[port-weft]
+title = "Weft on a port"
+command = "weft"
+port = ["acp", "--port", "{port}", "--no-token"]
+proxy = ["anthropic", "openai"]
+"""
+
+
+async def test_an_agent_that_is_started_on_a_port_works_and_never_sees_the_key_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weft_home().mkdir(parents=True, exist_ok=True)
+    (weft_home() / "agents.toml").write_text(PORT_ONLY)
+    async with FakeAnthropic(_script, key=KEY) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        monkeypatch.setenv("MY_COPY", KEY)
+        assert await ask("port-weft", tmp_path) == "completed"
+        shown = json.dumps(server.requests[-1].body["messages"])
+    assert "key=weft-" in shown and KEY not in shown and server.url not in shown
+
+
+async def test_an_agent_that_ends_before_it_listens_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weft_home().mkdir(parents=True, exist_ok=True)
+    (weft_home() / "agents.toml").write_text(PORT_ONLY.replace("--no-token", "--no-such-flag"))
+    with pytest.raises(ConnectionLost, match="unrecognized arguments: --no-such-flag"):
+        await ask("port-weft", tmp_path)
 
 
 async def test_the_switch_turns_it_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,17 +6,19 @@
 import os
 import shlex
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
+import anyio
 import msgspec
 
 from weft.connect.acp.connection import AcpConnection
 from weft.connect.acp.options import AcpOptions
 from weft.connect.acp.start import ChildAgent, Opener, SocketAgent
 from weft.connect.port import Connection
-from weft.connect.process import ManagedAgent
+from weft.connect.process import CHECK_EVERY, CHECK_TIMES, ManagedAgent
 from weft.connect.registry import KnownAgent, known_agents
-from weft.errors import ConnectionLost, UsageError
+from weft.errors import ConnectionLost, TransportError, UsageError
 from weft.protocols.acp.content import McpServer
 from weft.schema.events import Mode
 from weft.transports.messages import MessageStream
@@ -41,24 +43,40 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
 class _Listening:
     """An agent that has to be started on a port before its socket can be opened."""
 
-    def __init__(self, agent: KnownAgent, cwd: Path) -> None:
-        self._managed = ManagedAgent(agent, cwd=cwd)
+    def __init__(self, agent: KnownAgent, cwd: Path, proxy: "ProxySession | None") -> None:
+        self._managed = ManagedAgent(agent, cwd=cwd, proxy=proxy)
         self._socket: SocketAgent | None = None
 
     async def __aenter__(self) -> MessageStream:
-        await self._managed.__aenter__()
         try:
             await self._managed.start()
-            self._socket = SocketAgent(self._managed.url)
-            return await self._socket.__aenter__()
-        except BaseException as error:
-            await self._managed.__aexit__(type(error), error, error.__traceback__)
+            return await self._open()
+        except BaseException:
+            await self._managed.stop()
             raise
 
-    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
-        if self._socket is not None:
-            await self._socket.__aexit__(None, None, None)
-        await self._managed.__aexit__(None, None, None)
+    async def _open(self) -> MessageStream:
+        """An agent may speak of its port a moment before it listens there."""
+        for tries_left in reversed(range(CHECK_TIMES)):
+            socket = SocketAgent(self._managed.url)
+            try:
+                stream = await socket.__aenter__()
+            except TransportError:
+                if not tries_left or not self._managed.has_process:
+                    raise
+                await anyio.sleep(CHECK_EVERY)
+                continue
+            self._socket = socket
+            return stream
+        raise AssertionError("the last try returned or raised")
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with anyio.CancelScope(shield=True):
+            if self._socket is not None:
+                await self._socket.__aexit__(kind, error, trace)
+            await self._managed.stop()
 
     def why(self) -> str:
         return "; ".join(list(self._managed.said)[-3:])
@@ -78,7 +96,8 @@ async def open_agent(spec: str, request: AgentRequest) -> Connection:
     known = known_agents().get(spec.strip())
     if known is not None and known.stream is not None and known.acp is None and known.port is None:
         return await _open_stream(known, request)
-    proxy = _proxy(known, request.cwd) if known is not None and known.acp is not None and request.proxy else None
+    speaks_acp = known is not None and (known.acp is not None or known.port is not None)
+    proxy = _proxy(known, request.cwd) if known is not None and speaks_acp and request.proxy else None
     options = AcpOptions(
         cwd=request.cwd,
         session_id=request.session_id,
@@ -153,5 +172,5 @@ async def _known_opener(agent: KnownAgent, cwd: Path, *, proxy: "ProxySession | 
     if agent.acp is not None:
         return ChildAgent((*found.argv, *agent.acp), cwd=cwd, env=agent.env, proxy=proxy)
     if agent.port is not None:
-        return _Listening(agent, cwd)
+        return _Listening(agent, cwd, proxy)
     raise UsageError(f"{agent.title} speaks no ACP.", hint="Its ACP adapter is another entry of weft agents.")

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import anyio
 import msgspec
@@ -22,6 +22,9 @@ from weft.connect.registry import KnownAgent
 from weft.errors import ConnectionLost, TransportError
 from weft.transports.process import Child, spawn
 from weft.transports.websocket import WebSocketClient
+
+if TYPE_CHECKING:
+    from weft.proxy.session import ProxySession
 
 _log = logging.getLogger(__name__)
 _READY = re.compile(r"listening|ready|port", re.IGNORECASE)
@@ -70,7 +73,11 @@ class StartModes:
 
 
 class ManagedAgent:
-    """One child at a time; left, it is gone. `said` has its last lines, for diagnostics."""
+    """One child at a time; left, it is gone. `said` has its last lines, for diagnostics.
+
+    Entering opens no scope, so that a caller may enter it within a limit of its own and stay longer. Through `proxy`,
+    which is entered by the time of `start`, the child asks models with a nonce instead of the key.
+    """
 
     def __init__(
         self,
@@ -80,27 +87,26 @@ class ManagedAgent:
         config: StartConfig | None = None,
         modes: StartModes | None = None,
         env: Mapping[str, str] | None = None,
+        proxy: "ProxySession | None" = None,
     ) -> None:
         self._agent = agent
         self._cwd = cwd
         self._config = config or StartConfig()
         self._modes = modes or StartModes(env)
         self._env = {**os.environ, **(env or {}), **agent.env}
+        self._proxy = proxy
         self._child: Child | None = None
         self._told = anyio.Event()
         self.port = self._config.port
         self.said: deque[str] = deque(maxlen=50)
 
     async def __aenter__(self) -> Self:
-        self._tasks = await anyio.create_task_group().__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    ) -> None:
         await self.stop()
-        self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(kind, error, trace)
 
     @property
     def has_process(self) -> bool:
@@ -124,11 +130,13 @@ class ManagedAgent:
         argv = await self._modes.resolve(self._agent.command, self._config) or (self._agent.command,)
         rest = tuple(part.format(port=self.port) for part in self._agent.port)
         self._told = anyio.Event()
+        env = self._env if self._proxy is None else self._proxy.env(self._env)
         try:
-            self._child = await spawn((*argv, *rest), cwd=self._cwd, env=self._env, on_stderr=self._hear)
+            self._child = await spawn(
+                (*argv, *rest), cwd=self._cwd, env=env, on_stderr=self._hear, on_stdout=self._hear
+            )
         except TransportError as error:
             raise ConnectionLost(str(error), hint=self._agent.install or None) from error
-        self._tasks.start_soon(self._listen, self._child)
         with anyio.move_on_after(START_LIMIT):
             await self._wait_ready(self._child)
         if self._child.returncode is not None:
@@ -157,15 +165,6 @@ class ManagedAgent:
 
             for job in (until_told, until_open, until_ended):
                 tasks.start_soon(job)
-
-    async def _listen(self, child: Child) -> None:
-        """All its life: a pipe that nobody reads would stop it."""
-        tail = b""
-        while child.stdout is not None and (data := await child.stdout.receive()):
-            *lines, tail = (tail + data).split(b"\n")
-            for line in lines:
-                self._hear(line.decode("utf-8", "replace"))
-            tail = tail[-10_000:]
 
     def _hear(self, line: str) -> None:
         self.said.append(line)

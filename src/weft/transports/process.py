@@ -173,14 +173,23 @@ def _call_lines(fd: int, loop: AbstractEventLoop, callback: Callable[[str], None
 class Child:
     """A started process and its pipes; `stdin`, `stdout` and `stderr` exist when they were asked for."""
 
-    def __init__(self, popen: "subprocess.Popen[bytes]", on_stderr: Callable[[str], None] | None) -> None:
+    def __init__(
+        self,
+        popen: "subprocess.Popen[bytes]",
+        on_stderr: Callable[[str], None] | None,
+        on_stdout: Callable[[str], None] | None = None,
+    ) -> None:
         self.pid = popen.pid
         self.exited_at: float | None = None
         self._popen = popen
         self._ended = anyio.Event()
         loop = get_running_loop()
         self.stdin = ChildInput(os.dup(popen.stdin.fileno())) if popen.stdin else None
-        self.stdout = ChildOutput(os.dup(popen.stdout.fileno()), self) if popen.stdout else None
+        self.stdout: ChildOutput | None = None
+        if popen.stdout and on_stdout:
+            _call_lines(os.dup(popen.stdout.fileno()), loop, on_stdout)
+        elif popen.stdout:
+            self.stdout = ChildOutput(os.dup(popen.stdout.fileno()), self)
         self.stderr: ChildOutput | None = None
         if popen.stderr and on_stderr:
             _call_lines(os.dup(popen.stderr.fileno()), loop, on_stderr)
@@ -282,8 +291,10 @@ async def spawn(
     stdin: Literal["null", "pipe"] = "null",
     stderr: Literal["merge", "pipe", "null"] = "merge",
     on_stderr: Callable[[str], None] | None = None,
+    on_stdout: Callable[[str], None] | None = None,
 ) -> Child:
-    """Starts a process. `env` is the whole environment (None: ours). `on_stderr` gets each line of standard error.
+    """Starts a process. `env` is the whole environment (None: ours). `on_stderr` gets each line of standard error, and
+    `on_stdout` each of standard output: then there is no `stdout` to read.
 
     Raises:
         TransportError: it cannot be started; the message is a sentence.
@@ -297,7 +308,7 @@ async def spawn(
     except (OSError, ValueError) as error:
         raise TransportError(_why(argv, cwd, error)) from error
     watcher.started(popen.pid)
-    return Child(popen, on_stderr)
+    return Child(popen, on_stderr, on_stdout)
 
 
 def _popen(

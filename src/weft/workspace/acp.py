@@ -171,7 +171,10 @@ class AcpProcess:
         self._released = False
 
     async def output(self) -> AsyncIterator[bytes]:
-        """Polled: ACP has no stream of a terminal's output. Only what is new is given."""
+        """Polled: ACP has no stream of a terminal's output. Only what is new is given.
+
+        An editor may know the end of a command before it has read its last words, so they are asked for once more.
+        """
         seen = ""
         turn = 0
         while True:
@@ -184,9 +187,12 @@ class AcpProcess:
             if new:
                 turn = 0
                 yield new.encode()
+            if self._code is not None:
+                return
             if told.exit_status is not None:
                 self._code = to_code(told.exit_status)
-                return
+                await self._ask("terminal/wait_for_exit")
+                continue
             await anyio.sleep(_POLL[min(turn, len(_POLL) - 1)])
             turn += 1
 

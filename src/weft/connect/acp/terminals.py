@@ -4,6 +4,7 @@ import itertools
 import os
 import shlex
 import signal
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
@@ -51,8 +52,12 @@ class HostTerminal:
 
     @property
     def status(self) -> ExitStatus | None:
-        code = self.child.returncode
-        return None if code is None else to_status(code)
+        """None until it has ended and all that it said was read: who sees the end has seen the last words."""
+        code, ended = self.child.returncode, self.child.exited_at
+        if code is None or ended is None:
+            return None
+        unread = not self.heard.is_set() and time.monotonic() - ended < LAST_WORDS
+        return None if unread else to_status(code)
 
 
 def to_status(code: int) -> ExitStatus:
