@@ -210,12 +210,17 @@ class Host:
         try:
             link = await owner.ready(self._options.start_timeout + 5)
             meta: Json = {"claudecode/toolUseId": tool_use_id} if tool_use_id else {}
+
+            async def once() -> Json:
+                as_task = info.task == "required"
+                return await link.call(tool, arguments, report=progress, limit=limit, meta=meta, as_task=as_task)
+
             try:
-                raw = await link.call(tool, arguments, report=progress, limit=limit, meta=meta)
+                raw = await once()
             except Exception as error:
                 if not await link.answers.visited(flat(error)):
                     raise
-                raw = await link.call(tool, arguments, report=progress, limit=limit, meta=meta)
+                raw = await once()
         except Exception as error:  # noqa: BLE001 - a peer's failure is a result that the model reads
             return _failed(self._explain(owner, flat(error)))
         result = decode_result(raw)

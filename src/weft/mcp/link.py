@@ -29,6 +29,7 @@ from weft.mcp.clock import Clock
 from weft.mcp.config import ServerConfig
 from weft.mcp.failures import NeedsLogin, flat
 from weft.mcp.launch import make_transport, with_inputs
+from weft.mcp.legacy_tasks import call_as_task
 from weft.mcp.screen import Screen
 from weft.mcp.shapes import RAW
 from weft.mcp.skills import EXTENSION, METHOD, decode_skills
@@ -376,10 +377,21 @@ class Link:
         return self.client
 
     async def call(
-        self, name: str, arguments: Json, *, report: ProgressCallback | None, limit: float | None, meta: Json
+        self,
+        name: str,
+        arguments: Json,
+        *,
+        report: ProgressCallback | None,
+        limit: float | None,
+        meta: Json,
+        as_task: bool = False,
     ) -> Json:
-        """The tool's raw answer. Progress, and a person being asked, hold the idle clock back."""
+        """The tool's raw answer. Progress, and a person being asked, hold the idle clock back. `as_task` is for a
+        tool that runs as a task only; in the newer protocol the server decides that by itself."""
         client = self._live()
+        if as_task and client.protocol_version < "2026" and client.server_capabilities.tasks is not None:
+            given: Json = {"name": name, "arguments": arguments, **({"_meta": meta} if meta else {})}
+            return await self._patiently(limit, lambda clock: call_as_task(self._plainly, given, clock, report))
 
         async def work(clock: Clock) -> Json:
             async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -425,14 +437,12 @@ class Link:
 
     async def request(self, method: str, params: Json) -> Json:
         """Any other method: what extensions use."""
-        client = self._live()
+        return await self._patiently(LIST_LIMIT, lambda _clock: self._plainly(method, params))
 
-        async def work(clock: Clock) -> Json:
-            request = mcp_types.Request[Any, str](method=method, params=params)
-            result = await client.session.send_request(request, AnyResult)
-            return cast("Json", result.model_dump(by_alias=True, mode="json"))
-
-        return await self._patiently(LIST_LIMIT, work)
+    async def _plainly(self, method: str, params: Json) -> Json:
+        request = mcp_types.Request[Any, str](method=method, params=params)
+        result = await self._live().session.send_request(request, AnyResult)
+        return cast("Json", result.model_dump(by_alias=True, mode="json"))
 
     async def _patiently(self, limit: float | None, work: Callable[[Clock], Awaitable[T]]) -> T:
         """Makes one request under a clock.

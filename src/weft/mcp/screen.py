@@ -18,6 +18,7 @@ from mcp.client._transport import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 
 from weft.mcp.shapes import SCREENED, screened
+from weft.transports.mcp_streams import Iterated
 
 PROBE_LIMIT = 3.0
 Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
@@ -76,7 +77,7 @@ class Screen:
         return mcp_types.JSONRPCResponse(jsonrpc="2.0", id=message.id, result=screened(method, message.result))
 
 
-class _Reader:
+class _Reader(Iterated):
     """The inner stream, screened. The probe's time limit is kept here, because this is where answers are awaited."""
 
     def __init__(self, inner: ReadStream[SessionMessage | Exception], screen: Screen) -> None:
@@ -119,15 +120,6 @@ class _Reader:
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()

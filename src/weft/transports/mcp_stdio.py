@@ -7,13 +7,12 @@ before the session asks for it, so a chatty server waits instead of filling our 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
 
 import anyio
-import mcp_types
 from mcp.shared.message import SessionMessage
 
 from weft.errors import TransportError
+from weft.transports.mcp_streams import End, Iterated, decode, encode
 from weft.transports.process import Child, spawn
 
 log = logging.getLogger(__name__)
@@ -76,7 +75,7 @@ class StdioTransport:
         await child.wait()
 
 
-class LineReader:
+class LineReader(End, Iterated):
     """Messages from the child's output. Lines that are not JSON-RPC are counted and left out.
 
     A line over the limit, or too much junk, ends the stream: the server is broken or hostile.
@@ -123,7 +122,7 @@ class LineReader:
         if not line:
             return None
         try:
-            message = SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+            message = decode(line)
             self.heard = True
             return message
         except ValueError:
@@ -134,28 +133,8 @@ class LineReader:
                 raise anyio.EndOfStream from None
             return None
 
-    async def aclose(self) -> None:
-        await anyio.lowlevel.checkpoint()
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> bool | None:
-        return None
-
-
-class LineWriter:
+class LineWriter(End):
     """Messages to the child's input. A line is written whole even when its sender is cancelled."""
 
     def __init__(self, child: Child) -> None:
@@ -165,7 +144,7 @@ class LineWriter:
         pipe = self._child.stdin
         if pipe is None:
             raise anyio.BrokenResourceError
-        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        line = encode(item).encode() + b"\n"
         with anyio.move_on_after(SEND_LIMIT, shield=True) as scope:
             try:
                 await pipe.send(line)
@@ -174,14 +153,3 @@ class LineWriter:
         if scope.cancelled_caught:
             pipe.close()
             raise anyio.BrokenResourceError
-
-    async def aclose(self) -> None:
-        await anyio.lowlevel.checkpoint()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> bool | None:
-        return None

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import anyio
-import mcp_types
 from mcp.shared.message import SessionMessage
 
 from weft.errors import TransportError
+from weft.transports.mcp_streams import End, Iterated, decode, encode
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -60,7 +60,7 @@ class WebSocketTransport:
         return None
 
 
-class FrameReader:
+class FrameReader(End, Iterated):
     """Messages from the socket; frames that are not JSON-RPC are left out."""
 
     def __init__(self, socket: "ClientConnection") -> None:
@@ -77,32 +77,12 @@ class FrameReader:
                 self.problem = str(closed)
                 raise anyio.EndOfStream from closed
             try:
-                return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(frame, by_name=False))
+                return decode(frame)
             except ValueError:
                 continue
 
-    async def aclose(self) -> None:
-        await anyio.lowlevel.checkpoint()
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> bool | None:
-        return None
-
-
-class FrameWriter:
+class FrameWriter(End):
     def __init__(self, socket: "ClientConnection") -> None:
         self._socket = socket
 
@@ -110,17 +90,6 @@ class FrameWriter:
         from websockets.exceptions import ConnectionClosed
 
         try:
-            await self._socket.send(item.message.model_dump_json(by_alias=True, exclude_unset=True))
+            await self._socket.send(encode(item))
         except ConnectionClosed as closed:
             raise anyio.BrokenResourceError from closed
-
-    async def aclose(self) -> None:
-        await anyio.lowlevel.checkpoint()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> bool | None:
-        return None

@@ -17,7 +17,7 @@ from weft.agent.options import ALL_ASKS, SessionOptions
 from weft.connect.port import Connection
 from weft.schema.commands import Complete, InputGiven, Prompt
 from weft.schema.content import Image, Json, ToolResult, text_of
-from weft.schema.events import AgentEvent, Completed, InputRequested, ToolEnded, TurnEnded
+from weft.schema.events import AgentEvent, Completed, InputRequested, ToolEnded, ToolProgressed, TurnEnded
 from weft.sdk.compose import Overrides, connect
 from weft.testing.scripted import Script, ScriptedProvider, call
 
@@ -143,6 +143,18 @@ async def test_everything_asks_the_person_the_model_and_for_folders(tmp_path: Pa
     assert tmp_path.name in run.text("mcp__ev__get-roots-list")
     assert any(request.schema and "name" in json.dumps(request.schema) for request in run.asked)
     assert any("asks your model" in request.message for request in run.asked)
+
+
+async def test_a_tool_of_the_older_protocol_that_runs_as_a_task_only_is_followed_to_its_end(tmp_path: Path):
+    run = await played(
+        tmp_path,
+        {"ev": npm("server-everything", "stdio")},
+        call("mcp__ev__simulate-research-query", topic="python", ambiguous=True),
+        answer={"interpretation": "programming"},
+    )
+    assert "# Research Report: python" in run.text("mcp__ev__simulate-research-query")
+    assert any("multiple interpretations" in request.message for request in run.asked)
+    assert any(event.message for event in run.events if isinstance(event, ToolProgressed))
 
 
 async def test_everything_sends_a_person_to_an_address_only_after_a_yes(tmp_path: Path):
