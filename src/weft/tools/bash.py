@@ -95,6 +95,8 @@ async def _run(args: BashArgs, context: ToolContext, cwd: Path, seconds: float) 
     trailer, capture, stream = Trailer(), Capture(), TextStream()
     spec = RunSpec(
         shell=trailer.wrap(args.command),
+        bare=args.command,
+        mark=trailer.mark,
         cwd=cwd,
         env=shell_env(context.session.session_id, context.settings),
         sandbox=context.sandbox and not args.disable_sandbox,

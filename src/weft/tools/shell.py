@@ -48,7 +48,7 @@ class Trailer:
 
     def __init__(self) -> None:
         self._nonce = os.urandom(8).hex()
-        self._mark = f"\x1e{self._nonce}:".encode()
+        self.mark = f"\x1e{self._nonce}:".encode()
         self._held = b""
         self._found: bytes | None = None
 
@@ -60,12 +60,12 @@ class Trailer:
         if self._found is not None:
             return self._after(data)
         self._held += data
-        at = self._held.find(self._mark)
+        at = self._held.find(self.mark)
         if at >= 0:
-            shown, rest = self._held[:at], self._held[at + len(self._mark) :]
+            shown, rest = self._held[:at], self._held[at + len(self.mark) :]
             self._held, self._found = b"", b""
             return shown + self._after(rest)
-        keep = next((n for n in range(len(self._mark) - 1, 0, -1) if self._held.endswith(self._mark[:n])), 0)
+        keep = next((n for n in range(len(self.mark) - 1, 0, -1) if self._held.endswith(self.mark[:n])), 0)
         shown, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
         return shown
 

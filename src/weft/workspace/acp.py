@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from weft.errors import TransportError, WorkspaceError
 from weft.protocols.acp import session as s
 from weft.protocols.acp.frames import RpcError
+from weft.workspace.folder_note import FolderNote
 from weft.workspace.local import LocalWorkspace
 from weft.workspace.port import FileStat, Process, RunSpec, Workspace
 
@@ -136,11 +138,22 @@ class AcpWorkspace:
             or (spec.sandbox and self._local is not None and self._local.sandboxed)
         ):
             return await self._inner.start(spec)
-        env = [s.EnvVariable(name=name, value=value) for name, value in (spec.env or {}).items()]
+        line = spec.bare or spec.shell
+        folder = await anyio.to_thread.run_sync(FolderNote) if spec.bare else None
+        try:
+            return await self._start(spec, line, folder)
+        except BaseException:
+            if folder is not None:
+                folder.remove()
+            raise
+
+    async def _start(self, spec: RunSpec, line: str, folder: FolderNote | None) -> Process:
+        wanted = {**(spec.env or {}), **({} if folder is None else folder.env)}
+        env = [s.EnvVariable(name=name, value=value) for name, value in wanted.items()]
         request = s.CreateTerminal(
             session_id=self._session_id,
             command="/bin/bash",
-            args=("-c", spec.shell),
+            args=("-c", line),
             env=env or None,
             cwd=str(spec.cwd),
             output_byte_limit=OUTPUT_LIMIT,
@@ -151,19 +164,26 @@ class AcpWorkspace:
         except RpcError as error:
             if _NOT_OFFERED.search(error.message):
                 self._terminals = False
+                if folder is not None:
+                    folder.remove()
                 return await self._inner.start(spec)
             raise WorkspaceError(f"The editor did not start the command: {error.message}") from error
         except (TransportError, msgspec.MsgspecError, KeyError) as error:
             raise WorkspaceError(f"The editor did not start the command: {error}") from error
         if self._on_terminal:
-            await self._on_terminal(terminal_id, spec.shell)
-        return AcpProcess(terminal_id, s.TerminalRef(session_id=self._session_id, terminal_id=terminal_id), self._call)
+            await self._on_terminal(terminal_id, line)
+        ref = s.TerminalRef(session_id=self._session_id, terminal_id=terminal_id)
+        return AcpProcess(terminal_id, ref, self._call, folder=folder, mark=spec.mark)
 
 
 class AcpProcess:
-    """A command in a terminal of the editor."""
+    """A command in a terminal of the editor. With `folder`, its output ends with `mark` and where it ended up."""
 
-    def __init__(self, id_: str, ref: s.TerminalRef, call: Call) -> None:
+    def __init__(
+        self, id_: str, ref: s.TerminalRef, call: Call, *, folder: FolderNote | None = None, mark: bytes = b""
+    ) -> None:
+        self._folder = folder
+        self._mark = mark
         self.id = id_
         self._ref = ref
         self._call = call
@@ -188,6 +208,8 @@ class AcpProcess:
                 turn = 0
                 yield new.encode()
             if self._code is not None:
+                if self._folder is not None and (where := self._folder.read()):
+                    yield self._mark + where + b"\x1e"
                 return
             if told.exit_status is not None:
                 self._code = to_code(told.exit_status)
@@ -218,6 +240,8 @@ class AcpProcess:
     async def _release(self) -> None:
         if not self._released:
             self._released = True
+            if self._folder is not None:
+                self._folder.remove()
             await self._ask("terminal/release")
 
 

@@ -15,7 +15,12 @@ class FileStat(msgspec.Struct, frozen=True):
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A command to start. `shell` is a line for the user's shell; `argv` is run as it is. One of them is set."""
+    """A command to start. `shell` is a line for the user's shell; `argv` is run as it is. One of them is set.
+
+    When `bare` is set, `shell` is that line with words of ours around it, so that its output ends with `mark`, the
+    folder that it ended up in, and a record separator. A workspace whose terminals a person watches runs the bare
+    line, and puts the same end to the output by itself.
+    """
 
     argv: tuple[str, ...] = ()
     shell: str = ""
@@ -23,6 +28,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] | None = None
     """Added to the workspace's environment."""
     sandbox: bool = True
+    bare: str = ""
+    mark: bytes = b""
 
 
 class Process(Protocol):

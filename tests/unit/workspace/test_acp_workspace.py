@@ -1,5 +1,7 @@
 """Files and commands through an editor: a real host answers, over a pair in memory."""
 
+import shlex
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from weft.errors import WorkspaceError
 from weft.protocols.acp import session as s
 from weft.protocols.acp.frames import RpcError
 from weft.schema.events import TaskInfo
+from weft.tools.shell import Trailer
 from weft.transports.messages import memory_pair
 from weft.transports.rpc import RpcPeer
 from weft.workspace.acp import AcpWorkspace
@@ -183,3 +186,31 @@ async def test_a_command_that_must_be_sandboxed_does_not_run_in_the_editor(tmp_p
             assert bool(listed) is not boxed
 
     await with_editor(tmp_path, body, inner=LocalWorkspace((tmp_path,), sandbox=sandbox))
+
+
+async def test_the_terminal_shows_the_command_alone_and_its_folder_is_known_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    command = "cd inner && echo said; env | grep BASH_ENV; true"
+
+    async def body(workspace: AcpWorkspace, listed: list[TaskInfo], buffers: dict[Path, str]) -> None:
+        trailer = Trailer()
+        spec = RunSpec(shell=trailer.wrap(command), bare=command, mark=trailer.mark, cwd=tmp_path)
+        process = await workspace.start(spec)
+        shown = b"".join([trailer.feed(data) async for data in process.output()])
+        assert await process.wait() == 0
+        assert shown == b"said\n" and trailer.folder == (tmp_path / "inner").resolve()
+        assert listed[0].description == f"/bin/bash -c {shlex.quote(command)}"
+
+    await with_editor(tmp_path, body)
+
+
+async def test_a_killed_command_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def body(workspace: AcpWorkspace, listed: list[TaskInfo], buffers: dict[Path, str]) -> None:
+        process = await workspace.start(RunSpec(shell="sleep 60", bare="sleep 60", mark=b"m", cwd=tmp_path))
+        assert len(list(tmp_path.glob("weft-folder-*"))) == 1
+        await process.kill()
+        assert list(tmp_path.glob("weft-folder-*")) == []
+
+    await with_editor(tmp_path, body)
