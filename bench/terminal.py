@@ -77,12 +77,15 @@ def environment(folder: str, **more: str) -> dict[str, str]:
     return {**kept, "HOME": folder, "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": paths, **more}
 
 
-def read_until(fd: int, wanted: bytes, limit: float) -> bytes:
-    """What came, up to and with `wanted`; all that came when it did not."""
+def read_until(fd: int, wanted: bytes, limit: float, beside: int | None = None) -> bytes:
+    """What came, up to and with `wanted`; all that came when it did not. What comes from `beside` is let go."""
     data = b""
     end = time.monotonic() + limit
     while wanted not in data and time.monotonic() < end:
-        if select.select([fd], [], [], 0.05)[0]:
+        ready = select.select([fd] if beside is None else [fd, beside], [], [], 0.05)[0]
+        if beside in ready:
+            os.read(beside, 65536)
+        if fd in ready:
             try:
                 data += os.read(fd, 65536)
             except OSError:
@@ -189,8 +192,8 @@ def keys(count: int = 300) -> None:
                 found: list[tuple[float, float]] = []
                 plain: list[float] = []
                 for number in range(count):
-                    found.append(_press(fd, pid_, number))
-                    plain.append(_press(echo, other, number)[0])
+                    found.append(_press(fd, pid_, number, echo))
+                    plain.append(_press(echo, other, number, fd)[0])
         finally:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -211,16 +214,17 @@ def _queued(pid: int) -> float:
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
 
 
-def _press(fd: int, pid: int, number: int) -> tuple[float, float]:
-    """Types a letter that the reply does not have, waits for it, and takes it away again."""
+def _press(fd: int, pid: int, number: int, beside: int) -> tuple[float, float]:
+    """Types a letter that the reply does not have, waits for it, and takes it away again. What comes from `beside`
+    meanwhile is read too: a terminal that is not read stops who writes to it."""
     letter = "ΔΘΛΞΠΣΦΨΩ"[number % 9].encode()
     queued, began = _queued(pid), time.monotonic()
     os.write(fd, letter)
-    read_until(fd, letter, 2)
+    read_until(fd, letter, 2, beside)
     spent = time.monotonic() - began
     own = max(0.0, spent - (_queued(pid) - queued))
     os.write(fd, b"\x7f")
-    read_until(fd, b"\0", 0.015 + (number % 7) * 0.002)
+    read_until(fd, b"\0", 0.015 + (number % 7) * 0.002, beside)
     return spent, own
 
 

@@ -60,9 +60,7 @@ class Actions(Base):
         """What a person may need soon, while they already type."""
         me = self.me
         await to_thread.run_sync(me.composer.past.load)
-        from weft.surfaces.terminal.pace import keep_pace
-
-        self.later(partial(keep_pace, lambda: me.last_key))
+        self.later(me.pace.run)
         if me.parts.pick:
             from weft.surfaces.terminal.screens.sessions import pick_session
 

@@ -3,7 +3,7 @@ is in `actions` and `screens`. Only what the first paint needs is imported here.
 
 from collections.abc import Callable
 from functools import partial
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import TYPE_CHECKING, ClassVar
 
 import anyio
@@ -19,6 +19,7 @@ from weft.surfaces.terminal.actions import Actions
 from weft.surfaces.terminal.composer import Composer
 from weft.surfaces.terminal.conversation import Conversation, Opening
 from weft.surfaces.terminal.history import History
+from weft.surfaces.terminal.pace import Pace
 from weft.surfaces.terminal.paint.palette import Palette, palette
 from weft.surfaces.terminal.popup import Popup
 from weft.surfaces.terminal.ports import Parts
@@ -86,7 +87,7 @@ class TerminalApp(Actions, App[int]):
         self.conversations: list[Conversation] = []
         self.at = 0
         self.focused_window = True
-        self.last_key = monotonic()
+        self.pace = Pace()
         self.when_painted: Callable[[], None] | None = None
         self._frame_wanted = False
         self._frame_cost = 0.0
@@ -284,7 +285,7 @@ class TerminalApp(Actions, App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.InputEvent):
-            self.last_key = monotonic()
+            self.pace.key()
         await super().on_event(event)
 
     def on_app_focus(self, event: events.AppFocus) -> None:

@@ -2,16 +2,17 @@
 
 import gc
 import sys
-from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
 import anyio
 
-QUIET: Final = 2.0
+QUIET: Final = 1.5
 """Seconds without a key after which a pause is a pause."""
 LOOK: Final = 5.0
 """Seconds between two looks for a pause."""
+LONGEST: Final = 60.0
+"""Seconds of typing without a pause after which the young objects are looked at all the same."""
 SWITCH: Final = 0.0005
 """Seconds after which a thread that computes lets another one run. A key is read by one thread, painted by a second
 and written by a third: with Python's own 5 ms each of them may wait so long for the next."""
@@ -23,27 +24,45 @@ ENOUGH: Final = 10
 """Collections of the middle ones after which it is worth looking at all objects."""
 
 
-async def keep_pace(last_key: Callable[[], float]) -> None:
-    """Runs beside the screen until it is cancelled, and leaves the process as it was.
+class Pace:
+    """`key` is told of every key; `run` goes on beside the screen, and leaves the process as it was."""
 
-    What is loaded by the time of the call stays; the collector never looks at it again.
-    """
-    thresholds, switch = gc.get_threshold(), sys.getswitchinterval()
-    gc.freeze()
-    gc.set_threshold(*YOUNG, NEVER)
-    sys.setswitchinterval(SWITCH)
-    try:
-        while True:
-            await anyio.sleep(LOOK)
-            collect_if_quiet(last_key())
-    finally:
-        gc.set_threshold(*thresholds)
-        sys.setswitchinterval(switch)
+    def __init__(self) -> None:
+        self._last_key = monotonic()
+        self._last_look = monotonic()
+        self._running = False
 
+    def key(self) -> None:
+        self._last_key = monotonic()
+        if self._running:
+            gc.disable()
 
-def collect_if_quiet(last_key: float) -> bool:
-    """Whether it was worth it, and nobody typed."""
-    if gc.get_count()[2] < ENOUGH or monotonic() - last_key < QUIET:
-        return False
-    gc.collect()
-    return True
+    async def run(self) -> None:
+        """What is loaded by the time of the call stays; the collector never looks at it again."""
+        thresholds, switch, enabled = gc.get_threshold(), sys.getswitchinterval(), gc.isenabled()
+        gc.freeze()
+        gc.set_threshold(*YOUNG, NEVER)
+        sys.setswitchinterval(SWITCH)
+        self._running = True
+        try:
+            while True:
+                await anyio.sleep(LOOK)
+                self.look(monotonic())
+        finally:
+            self._running = False
+            gc.set_threshold(*thresholds)
+            sys.setswitchinterval(switch)
+            if enabled:
+                gc.enable()
+
+    def look(self, now: float) -> None:
+        """Collects what is worth it, if nobody types at the moment."""
+        if now - self._last_key < QUIET:
+            if now - self._last_look > LONGEST:
+                gc.collect(1)
+                self._last_look = now
+            return
+        self._last_look = now
+        gc.enable()
+        if gc.get_count()[2] >= ENOUGH:
+            gc.collect()
