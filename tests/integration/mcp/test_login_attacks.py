@@ -294,3 +294,38 @@ async def test_metadata_at_a_configured_address_replaces_discovery(open_host: Op
         async with open_host(config, ask_input=Browser(), reconnects=0) as host:
             with pytest.raises(ToolError, match="no metadata"):
                 await login(host)
+
+
+async def test_t25_two_servers_never_ask_a_person_to_log_in_at_the_same_time(open_host: OpenHost):
+    """One login at a time: whoever looks at a consent page knows which server it is for."""
+    now, most = 0, 0
+    both_began = anyio.Event()
+
+    class Watched(Browser):
+        async def __call__(
+            self, server: str, message: str, *, schema: Json | None = None, url: str | None = None
+        ) -> InputAnswer:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            await both_began.wait()
+            await anyio.wait_all_tasks_blocked()
+            most = max(most, now)
+            answer = await super().__call__(server, message, schema=schema, url=url)
+            now -= 1
+            return answer
+
+    person = Watched()
+    async with FakeOAuth() as one, FakeOAuth() as two:
+        other = ServerConfig(name="other", transport="http", url=two.url, protocol="legacy")
+        async with open_host(remote(one), other, ask_input=person, start_timeout=60.0) as host:
+            with anyio.fail_after(90):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(host.login, "web")
+                    group.start_soon(host.login, "other")
+                    while not (one.requests and two.requests):
+                        await anyio.sleep(0.02)
+                    both_began.set()
+            assert {info.state for info in host.servers()} == {"ready"}
+    assert len(person.shown) == 2 and most == 1
+    assert "'web'" in "".join(person.shown) and "'other'" in "".join(person.shown)

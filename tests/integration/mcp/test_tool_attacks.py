@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from tests.integration.mcp.conftest import OpenHost, hostile
@@ -203,6 +204,16 @@ async def test_t14_a_schema_bomb_costs_nothing(open_host: OpenHost):
             assert not (await host.call("bad", "bomb", {"x": 1})).is_error
             assert not (await host.call("bad", "regex", {"s": "a" * 40 + "!"})).is_error
             assert not (await host.call("bad", "remote", {"r": 1})).is_error
+
+
+async def test_t14_a_server_that_keeps_asking_for_input_is_stopped(open_host: OpenHost):
+    config = msgspec.structs.replace(hostile(tools=["again", "echo"], modern=True), protocol="auto")
+    async with open_host(config) as host:
+        await host.settle(30)
+        with anyio.fail_after(60):
+            result = await host.call("bad", "again", {})
+            assert result.is_error and "kept asking for more input" in text_of(result.content)
+            assert not (await host.call("bad", "echo", {})).is_error
 
 
 async def test_t14_a_storm_of_notifications_becomes_few_refreshes(open_host: OpenHost):
