@@ -19,7 +19,8 @@ every rule, and imports nothing heavy.
 Tools by name: echo (its input), env (its environment), big (`n` bytes), die, hang, junk, badresult, badschema, flip,
 image, links, orders, ask (form elicitation of its input), visit (URL elicitation), gate (an error that wants a
 visit), sample (asks the model), roots, slow (`steps` with progress), later (a task: `id` is plain, asks, fails or
-endless), again (asks for input without end), cancelled (what was told of tasks), child (starts a process that ignores SIGTERM).
+endless), again (asks for input without end), cancelled (what was told of tasks), child (starts a process
+that ignores SIGTERM).
 """
 
 import json
@@ -306,7 +307,7 @@ class HostileServer:
     def tool_again(self, number: object, given: Message, params: Message) -> None:
         """Never has enough: every answer asks for more."""
         self.number += 1
-        request = {"roots": {"method": "roots/list", "params": {}}}
+        request: Message = {"roots": {"method": "roots/list", "params": {}}}
         self.answer(number, {"resultType": "input_required", "inputRequests": request, "requestState": "more"})
 
     def tool_cancelled(self, number: object, given: Message, params: Message) -> None:
