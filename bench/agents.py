@@ -14,6 +14,7 @@ PYPI = {
     "vibe": (("mistral-vibe==2.18.4",), "vibe"),
     "aider": (("aider-chat==0.86.2",), "aider"),
     "mini-swe-agent": (("mini-swe-agent==2.4.6", "mcp<2"), "mini"),
+    "openhands": (("openhands-sdk==1.58.0", "openhands-tools==1.58.0"), "python"),
 }
 
 
@@ -119,7 +120,7 @@ def agents() -> list[Agent]:
     opencode = _npm("opencode", ".bin/opencode")
     kimi = _npm("kimi", ".bin/kimi")
     kimi_node = str(_npm("kimi", ".bin/node"))
-    vibe, aider, mini = (EXTRA / name / "venv" / "bin" / PYPI[name][1] for name in PYPI)
+    vibe, aider, mini, openhands = (EXTRA / name / "venv" / "bin" / PYPI[name][1] for name in PYPI)
     weft = Path(sys.executable).parent / "weft"
     anthropic = {"ANTHROPIC_API_KEY": "fake"}
     claude_env = {
@@ -196,6 +197,16 @@ def agents() -> list[Agent]:
                 "MSWEA_CONFIGURED": "true",
                 "MSWEA_COST_TRACKING": "ignore_errors",
                 "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            },
+        ),
+        Agent(
+            "openhands",
+            openhands,
+            lambda p: [str(openhands), "-P", str(ROOT / "bench" / "openhands_prompt.py"), p],
+            lambda base: {
+                "LLM_BASE_URL": f"{base}/v1",
+                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+                "OPENHANDS_SUPPRESS_BANNER": "1",
             },
         ),
         Agent(

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from agents import EXTRA, PYPI, Agent, agents
 from model import Model, model
 
-LIMIT = 60
+LIMIT = 240
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def install() -> None:
         venv = EXTRA / name / "venv"
         if (venv / "bin" / PYPI[name][1]).exists():
             continue
-        python = "3.12" if name == "vibe" else f"{sys.version_info[0]}.{sys.version_info[1]}"
+        python = "3.12" if name in ("vibe", "openhands") else f"{sys.version_info[0]}.{sys.version_info[1]}"
         for command in (
             ["uv", "venv", "-q", "--clear", "-p", python, str(venv)],
             ["uv", "pip", "install", "-q", "-p", str(venv / "bin" / "python"), *packages],
