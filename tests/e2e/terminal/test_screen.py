@@ -160,6 +160,25 @@ async def test_a_form_of_a_server_is_filled_by_keyboard(tmp_path: Path) -> None:
         await stage.until(lambda: wanted in stage.commands)
 
 
+async def test_an_address_of_a_server_is_shown_whole_and_what_is_pasted_goes_back(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"redirect_url": {"type": "string", "title": "Address"}}}
+    login = e.InputRequested(
+        request_id="i1", server="web", message="Log in. Site: id.example", schema=schema, url="https://id.example/go"
+    )
+    visit = e.InputRequested(request_id="i2", server="web", message="Look here.", url="https://pay.example/1")
+    async with on_stage([[login, visit]], folder=tmp_path) as stage:
+        await stage.type("go\n")
+        await stage.shows("web asks you", "Site: id.example", "https://id.example/go")
+        await stage.pilot.press("1")
+        await stage.type("http://127.0.0.1:9/callback?code=x\n")
+        await stage.pilot.press("ctrl+s")
+        pasted = c.InputGiven("i1", "accept", {"redirect_url": "http://127.0.0.1:9/callback?code=x"})
+        await stage.until(lambda: pasted in stage.commands)
+        await stage.shows("https://pay.example/1", "I have been there")
+        await stage.pilot.press("ctrl+s")
+        await stage.until(lambda: c.InputGiven("i2", "accept") in stage.commands)
+
+
 async def test_escape_interrupts_and_twice_goes_back(tmp_path: Path) -> None:
     async def slow(script: Script, prompt: c.Prompt) -> None:
         await script.say("working")

@@ -154,6 +154,24 @@ def test_a_form_of_an_mcp_server_is_filled_in(serve: Serve, visit: Go) -> None:
     )
 
 
+def test_an_address_of_an_mcp_server_is_shown_whole_and_what_is_pasted_goes_back(serve: Serve, visit: Go) -> None:
+    schema: dict[str, object] = {
+        "type": "object",
+        "properties": {"redirect_url": {"type": "string", "title": "Address"}},
+    }
+    where = "https://id.example/authorize?scope=read"
+    asked = e.InputRequested(request_id="i", server="tickets", message="Log in.", schema=schema, url=where)
+    site = serve([[asked]])
+    here = visit(site)
+    here.say("Connect")
+    here.page.wait_for_selector(f".ask.input >> text={where}")
+    here.page.fill(".ask.input input[type=text]", "http://127.0.0.1:9/callback?code=x")
+    here.page.click(".ask .primary")
+    here.page.wait_for_selector(".dock:not(.full)", state="attached")
+    given = sent(site, InputGiven)[0]
+    assert (given.action, given.content) == ("accept", {"redirect_url": "http://127.0.0.1:9/callback?code=x"})
+
+
 def test_a_turn_is_stopped_and_prompts_wait_meanwhile(serve: Serve, visit: Go) -> None:
     async def forever(stage: Stage, prompt: Prompt) -> None:
         import anyio

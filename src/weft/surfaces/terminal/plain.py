@@ -144,7 +144,7 @@ class PlainTerminal:
         if len(said) < len(fields):
             self._ask_next()
             return None
-        return c.InputGiven(ask.request_id, "accept", None if ask.url else _filled(fields, said))
+        return c.InputGiven(ask.request_id, "accept", _filled(fields, said) if fields or not ask.url else None)
 
 
 def _filled(fields: list[Field], said: list[str]) -> Json:

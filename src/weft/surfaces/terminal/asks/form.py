@@ -80,5 +80,5 @@ class FormPanel(Panel):
                 self.at = number
                 self.show()
                 return
-        content = None if self.ask.url else to_content(self.fields)
+        content = to_content(self.fields) if self.fields or not self.ask.url else None
         self.answer(InputGiven(self.request_id, "accept", content))

@@ -174,6 +174,14 @@ function plan(chunk, { send }) {
 function input(chunk, { send, leave }) {
   const reply = (action, content = null) => send("inputAnswer", { requestId: chunk.request_id, action, content });
   const no = h("button.answer.no", { type: "button", "data-no": "", onclick: () => reply("decline") }, h("span", {}, t("ask.decline")));
+  const asks = Object.keys(chunk.schema?.properties ?? {}).length > 0;
+  if (chunk.url && asks) {
+    // A login: the page that the browser ends at may have to be pasted, so the card stays until the person is back.
+    const visit = h("button.answer", { type: "button", onclick: () => leave(chunk.url) }, h("span", {}, t("ask.input.open")));
+    const back = inputForm(chunk.schema, (content) => reply("accept", content));
+    add(back, h("div.ask-actions", {}, visit, h("button.answer.primary", { type: "submit" }, h("span", {}, t("ask.input.send"))), no));
+    return frame("input", "plug", t("ask.input", { server: chunk.server }), h("p", {}, chunk.message), h("code.address", {}, chunk.url), back);
+  }
   if (chunk.url) {
     return frame("input", "plug", t("ask.input", { server: chunk.server }), h("p", {}, chunk.message), h("code.address", {}, chunk.url),
       h("div.ask-actions", {}, h("button.answer.primary", { type: "button", onclick: () => { leave(chunk.url); reply("accept"); } }, h("span", {}, t("ask.input.open"))), no));
