@@ -12,6 +12,10 @@
     ├── WorkspaceError           a file or command is out of reach
     ├── SessionError             a session cannot be read, found or written
     └── ConnectionLost           an agent that we drive went away
+        ├── AgentMissing         its command is not on this machine
+        ├── AgentEnded           its process could not be started, or ended
+        ├── PortTaken            the port that it was to listen on is somebody else's
+        └── LoginRequired        it wants a login first
 
 A failing tool is a result, not an exception: `ToolError` never leaves `agent/dispatch`.
 """
@@ -109,3 +113,19 @@ class SessionError(WeftError):
 
 class ConnectionLost(WeftError):
     """The agent at the other end of a `Connection` is gone."""
+
+
+class AgentMissing(ConnectionLost):
+    """The agent's command is not on this machine; the hint says how it is installed, where that is known."""
+
+
+class AgentEnded(ConnectionLost):
+    """The agent's process could not be started, or ended when it was needed."""
+
+
+class PortTaken(ConnectionLost):
+    """Something else listens on the port that the agent was to have."""
+
+
+class LoginRequired(ConnectionLost):
+    """The agent wants a login; the hint names the ways that it offers."""

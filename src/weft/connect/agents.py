@@ -16,9 +16,9 @@ from weft.connect.acp.connection import AcpConnection
 from weft.connect.acp.options import AcpOptions
 from weft.connect.acp.start import ChildAgent, Opener, SocketAgent
 from weft.connect.port import Connection
-from weft.connect.process import CHECK_EVERY, CHECK_TIMES, ManagedAgent
+from weft.connect.process import CHECK_EVERY, CHECK_TIMES, ManagedAgent, StartConfig
 from weft.connect.registry import KnownAgent, known_agents
-from weft.errors import ConnectionLost, TransportError, UsageError
+from weft.errors import AgentMissing, TransportError, UsageError
 from weft.protocols.acp.content import McpServer
 from weft.schema.events import Mode
 from weft.transports.messages import MessageStream
@@ -38,13 +38,17 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode | None = None
     model: str | None = None
     proxy: bool = True
+    auth_method: str | None = None
+    """One of the agent's own ways to log in, used when it wants one."""
+    port: int = 0
+    """For agents that listen: where. 0 takes a free one."""
 
 
 class _Listening:
     """An agent that has to be started on a port before its socket can be opened."""
 
-    def __init__(self, agent: KnownAgent, cwd: Path, proxy: "ProxySession | None") -> None:
-        self._managed = ManagedAgent(agent, cwd=cwd, proxy=proxy)
+    def __init__(self, agent: KnownAgent, cwd: Path, proxy: "ProxySession | None", port: int) -> None:
+        self._managed = ManagedAgent(agent, cwd=cwd, proxy=proxy, config=StartConfig(port=port))
         self._socket: SocketAgent | None = None
 
     async def __aenter__(self) -> MessageStream:
@@ -87,7 +91,7 @@ async def open_agent(spec: str, request: AgentRequest) -> Connection:
 
     Raises:
         UsageError: nothing can be made of `spec`.
-        ConnectionLost: the agent is known and not on this machine.
+        AgentMissing: the agent is known and not on this machine.
     """
     if spec.strip() == "editor":
         from weft.connect.editor import EditorConnection
@@ -105,9 +109,10 @@ async def open_agent(spec: str, request: AgentRequest) -> Connection:
         mcp_servers=request.mcp_servers,
         mode=request.mode,
         model=request.model,
+        auth_method=request.auth_method,
         proxy=proxy,
     )
-    return AcpConnection(await find_opener(spec, request.cwd, proxy=proxy), options)
+    return AcpConnection(await find_opener(spec, request.cwd, proxy=proxy, port=request.port), options)
 
 
 async def _open_stream(agent: KnownAgent, request: AgentRequest) -> Connection:
@@ -117,7 +122,7 @@ async def _open_stream(agent: KnownAgent, request: AgentRequest) -> Connection:
 
     found = await find(agent.command)
     if found is None:
-        raise ConnectionLost(f"{agent.title} is not on this machine", hint=agent.install or None)
+        raise AgentMissing(f"{agent.title} is not on this machine", hint=agent.install or None)
     return StreamJsonConnection(
         StreamJsonOptions(
             command=found.argv,
@@ -142,13 +147,13 @@ def _proxy(agent: KnownAgent, cwd: Path) -> "ProxySession | None":
     return session(agent.name, {**os.environ, **agent.env}, settings, dialects=agent.proxy)
 
 
-async def find_opener(spec: str, cwd: Path, *, proxy: "ProxySession | None" = None) -> Opener:
+async def find_opener(spec: str, cwd: Path, *, proxy: "ProxySession | None" = None, port: int = 0) -> Opener:
     spec = spec.strip()
     if spec.startswith(("ws://", "wss://")):
         return SocketAgent(spec)
     known = known_agents().get(spec)
     if known is not None:
-        return await _known_opener(known, cwd, proxy=proxy)
+        return await _known_opener(known, cwd, proxy=proxy, port=port)
     argv = shlex.split(spec)
     if not argv:
         raise UsageError("Which agent?", hint="weft agents lists those that Weft knows.")
@@ -163,14 +168,14 @@ async def find_opener(spec: str, cwd: Path, *, proxy: "ProxySession | None" = No
     return ChildAgent((*found.argv, *argv[1:]), cwd=cwd)
 
 
-async def _known_opener(agent: KnownAgent, cwd: Path, *, proxy: "ProxySession | None") -> Opener:
+async def _known_opener(agent: KnownAgent, cwd: Path, *, proxy: "ProxySession | None", port: int) -> Opener:
     from weft.connect.discovery import find
 
     found = await find(agent.command)
     if found is None:
-        raise ConnectionLost(f"{agent.title} is not on this machine", hint=agent.install or None)
+        raise AgentMissing(f"{agent.title} is not on this machine", hint=agent.install or None)
     if agent.acp is not None:
         return ChildAgent((*found.argv, *agent.acp), cwd=cwd, env=agent.env, proxy=proxy)
     if agent.port is not None:
-        return _Listening(agent, cwd, proxy)
+        return _Listening(agent, cwd, proxy, port)
     raise UsageError(f"{agent.title} speaks no ACP.", hint="Its ACP adapter is another entry of weft agents.")

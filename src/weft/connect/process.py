@@ -19,7 +19,7 @@ import msgspec
 
 from weft.connect.discovery import Found, find
 from weft.connect.registry import KnownAgent
-from weft.errors import ConnectionLost, TransportError
+from weft.errors import AgentEnded, AgentMissing, ConnectionLost, PortTaken, TransportError
 from weft.transports.process import Child, spawn
 from weft.transports.websocket import WebSocketClient
 
@@ -120,14 +120,19 @@ class ManagedAgent:
         """Returns when the agent is ready, or when there is no more to wait for: a client may be luckier than we.
 
         Raises:
-            ConnectionLost: it cannot be started, or it ended at once.
+            PortTaken: something else listens on the port that was asked for.
+            AgentMissing: there is no such command.
+            AgentEnded: it cannot be started, or it ended at once.
         """
         if self.has_process:
             return
         if self._agent.port is None:
             raise ConnectionLost(f"{self._agent.title} does not listen on a port")
+        if self._config.port and not is_free(self._config.port):
+            raise PortTaken(f"The port {self._config.port} is taken.", hint="Name another one, or none at all.")
         self.port = self._config.port or free_port()
-        argv = await self._modes.resolve(self._agent.command, self._config) or (self._agent.command,)
+        found = await self._modes.resolve(self._agent.command, self._config)
+        argv = found or (self._agent.command,)
         rest = tuple(part.format(port=self.port) for part in self._agent.port)
         self._told = anyio.Event()
         env = self._env if self._proxy is None else self._proxy.env(self._env)
@@ -136,12 +141,13 @@ class ManagedAgent:
                 (*argv, *rest), cwd=self._cwd, env=env, on_stderr=self._hear, on_stdout=self._hear
             )
         except TransportError as error:
-            raise ConnectionLost(str(error), hint=self._agent.install or None) from error
+            kind = AgentMissing if found is None else AgentEnded
+            raise kind(str(error), hint=self._agent.install or None) from error
         with anyio.move_on_after(START_LIMIT):
             await self._wait_ready(self._child)
         if self._child.returncode is not None:
             last = "; ".join(list(self.said)[-3:])
-            raise ConnectionLost(f"{self._agent.title} ended with {self._child.returncode}: {last}")
+            raise AgentEnded(f"{self._agent.title} ended with {self._child.returncode}: {last}")
 
     async def _wait_ready(self, child: Child) -> None:
         """The first of: it says so, its socket opens, it ends, the checks are used up."""
@@ -198,3 +204,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,13 +1,14 @@
 """The shape of iFlow's SDK, on any agent that Weft can reach.
 
 Programs written for that SDK think in typed messages, approvals by id and one text for a question. Here they find the
-same names (in Python's spelling); the agent is ours in this process, or the one at `IFlowOptions.url`.
+same names (in Python's spelling); the agent is ours in this process, the one at `IFlowOptions.url`, or one that is
+started (`IFlowOptions.agent`). Every failure is one of the error classes of that SDK.
 """
 
 import asyncio
 import builtins
 import mimetypes
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ from typing import Any, Self
 import msgspec
 
 from weft.connect.port import Connection
-from weft.errors import ConnectionLost, UsageError, WeftError
+from weft.errors import UsageError, WeftError
 from weft.schema.commands import (
     Cancel,
     Command,
@@ -27,52 +28,90 @@ from weft.schema.commands import (
     QuestionAnswered,
 )
 from weft.schema.content import AnyBlock, Base64Source, Image, Json, Text
-from weft.schema.events import AgentEvent, PermissionAsked, TurnEnded
-from weft.schema.wire import content_from, to_builtins
-from weft.sdk.iflow_messages import Message, Translator
+from weft.schema.events import AgentEvent, Mode, PermissionAsked, TurnEnded
+from weft.schema.wire import content_from, decode_object, to_builtins
+from weft.sdk.iflow_errors import (
+    AuthenticationError,
+    ConnectionError,
+    IFlowError,
+    IFlowNotInstalledError,
+    IFlowProcessError,
+    JSONDecodeError,
+    NotInstalledError,
+    PermissionError,
+    PortNotAvailableError,
+    ProcessError,
+    ProtocolError,
+    TimeoutError,
+    TransportError,
+    ValidationError,
+    to_iflow,
+)
+from weft.sdk.iflow_messages import ErrorMessage, Message, Translator
+from weft.sdk.iflow_names import (
+    ApprovalMode,
+    HookEventType,
+    LogLevel,
+    MessageType,
+    PermissionMode,
+    PlanPriority,
+    PlanStatus,
+    StopReason,
+    ToolCallConfirmationOutcome,
+    ToolCallStatus,
+    ToolCallType,
+)
 
-
-class IFlowError(WeftError):
-    """The base of this module's errors."""
-
-
-class TimeoutError(IFlowError):
-    """A connection or an operation took too long."""
-
-
-class ConnectionError(IFlowError):
-    """The agent cannot be reached."""
-
-
-class NotInstalledError(IFlowError):
-    """The agent's command is not on this machine."""
-
-
-class ProcessError(IFlowError):
-    """The agent's process failed."""
-
-
-class ProtocolError(IFlowError):
-    """The agent broke the protocol."""
-
-
-class AuthenticationError(IFlowError):
-    """The agent wants a login."""
-
-
-class ValidationError(IFlowError):
-    """What was asked for makes no sense."""
+__all__ = [
+    "ApprovalMode",
+    "AuthenticationError",
+    "ConnectionError",
+    "HookEventType",
+    "IFlowClient",
+    "IFlowError",
+    "IFlowNotInstalledError",
+    "IFlowOptions",
+    "IFlowProcessError",
+    "JSONDecodeError",
+    "LogLevel",
+    "MessageType",
+    "NotInstalledError",
+    "PermissionError",
+    "PermissionMode",
+    "PlanPriority",
+    "PlanStatus",
+    "PortNotAvailableError",
+    "ProcessError",
+    "ProtocolError",
+    "RawDataClient",
+    "StopReason",
+    "TimeoutError",
+    "ToolCallConfirmationOutcome",
+    "ToolCallStatus",
+    "ToolCallType",
+    "TransportError",
+    "ValidationError",
+    "query",
+    "query_stream",
+]
 
 
 class IFlowOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`url` reaches an agent on a WebSocket; without, the agent runs in this process. `timeout` is in seconds."""
+    """`url` reaches an agent on a WebSocket. `agent` starts one: a name that Weft knows (`iflow`), or a command line;
+    `port` is where it is to listen, if it does. Without either the agent runs in this process. `timeout` is in
+    seconds."""
 
     url: str | None = None
+    agent: str | None = None
+    port: int = 0
+    auth_method: str | None = None
     cwd: str | Path = "."
     timeout: float = 30.0
     approval_mode: str = "default"
     auto_approve: Sequence[str] = ("read", "search", "fetch")
     """Kinds of tools that are allowed without asking the program."""
+    permission_mode: str = "auto"
+    """One of `PermissionMode`: `manual` asks about these too."""
     session_id: str | None = None
     session_settings: Json = {}
     allowed_dirs: Sequence[str | Path] = ()
@@ -101,8 +140,12 @@ class IFlowClient:
     async def connect(self) -> None:
         """
         Raises:
-            ConnectionError: nobody answers.
             TimeoutError: not in time.
+            ConnectionError: nobody answers there.
+            IFlowNotInstalledError, IFlowProcessError, PortNotAvailableError: the agent cannot be started.
+            AuthenticationError: it wants a login.
+            ProtocolError: it does not speak the protocol.
+            ValidationError: the options make no sense.
         """
         try:
             async with asyncio.timeout(self.options.timeout):
@@ -110,25 +153,37 @@ class IFlowClient:
                 self._connection = await connection.__aenter__()
         except builtins.TimeoutError as error:
             raise TimeoutError(f"The agent did not answer within {self.options.timeout:g} seconds.") from error
-        except ConnectionLost as error:
-            raise ConnectionError(str(error), hint=error.hint) from error
+        except WeftError as error:
+            raise to_iflow(error, connected=False) from error
 
     async def _open(self) -> Connection:
         options = self.options
-        if options.url is not None:
+        spec = options.url or options.agent
+        if spec is not None:
             from weft.connect.agents import AgentRequest, open_agent
-            from weft.permissions.modes import to_mode
 
             request = AgentRequest(
                 cwd=_folder(options.cwd),
                 session_id=options.session_id or "",
                 directories=tuple(_folder(folder) for folder in options.allowed_dirs),
-                mode=to_mode(options.approval_mode),
+                mode=_mode(options),
+                auth_method=options.auth_method,
+                port=options.port,
             )
-            return await open_agent(options.url, request)
+            return await open_agent(spec, request)
         from weft.sdk.compose import Overrides, open_connection
 
         return await open_connection(_session_options(options), Overrides(provider=options.provider))
+
+    async def load_session(self, session_id: str) -> None:
+        """Another conversation instead of this one.
+
+        Raises:
+            IFlowError: as `connect` does; the client is not connected then.
+        """
+        await self.disconnect()
+        self.options = msgspec.structs.replace(self.options, session_id=session_id)
+        await self.connect()
 
     async def disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -148,40 +203,56 @@ class IFlowClient:
     async def send_message(self, text: str, files: Sequence[str | Path] = ()) -> None:
         """Pictures are sent as such; other files are mentioned, and read by the agent itself."""
         blocks: list[AnyBlock] = [_attached(Path(file)) for file in files]
-        await self.connection.send(Prompt((*blocks, Text(text))))
+        await self._send(Prompt((*blocks, Text(text))))
+
+    async def _send(self, command: Command) -> None:
+        try:
+            await self.connection.send(command)
+        except WeftError as error:
+            raise to_iflow(error, connected=True) from error
 
     async def receive_messages(self) -> AsyncIterator[Message]:
-        """The messages of one task, `TaskFinishMessage` last."""
+        """The messages of one task, `TaskFinishMessage` last.
+
+        Raises:
+            TransportError: the agent went away in the middle.
+        """
         async for event in self.events():
             for message in self._translator.feed(event):
                 yield message
             if isinstance(event, TurnEnded):
                 return
+        raise TransportError("The agent went away in the middle of a task.")
 
     async def events(self) -> AsyncIterator[AgentEvent]:
+        """Every event, for ever. What the options approve is approved here."""
+        manual = self.options.permission_mode == PermissionMode.MANUAL
         async for event in self.connection.events():
-            if isinstance(event, PermissionAsked) and event.kind in self.options.auto_approve:
-                await self.connection.send(PermissionAnswered(event.request_id, "allow"))
+            if isinstance(event, PermissionAsked) and event.kind in self.options.auto_approve and not manual:
+                await self._send(PermissionAnswered(event.request_id, "allow"))
             yield event
 
     async def interrupt(self) -> None:
         """Ends the task; the connection stays."""
-        await self.connection.send(Cancel())
+        await self._send(Cancel())
 
     async def approve_tool_call(self, request_id: str, outcome: str = "allow") -> None:
         """`allow` once, or `alwaysAllow` and its kin: the narrowest rule that was suggested is kept for the session."""
+        if outcome == ToolCallConfirmationOutcome.REJECT:
+            await self.reject_tool_call(request_id)
+            return
         asked = self._translator.asked.get(request_id)
         rules = asked.suggestions[:1] if asked is not None and outcome != "allow" else ()
-        await self.connection.send(PermissionAnswered(request_id, "allow", rules=rules))
+        await self._send(PermissionAnswered(request_id, "allow", rules=rules))
 
     async def reject_tool_call(self, request_id: str, reason: str = "") -> None:
-        await self.connection.send(PermissionAnswered(request_id, "deny", message=reason))
+        await self._send(PermissionAnswered(request_id, "deny", message=reason))
 
     async def answer_questions(self, request_id: str, answers: dict[str, str]) -> None:
-        await self.connection.send(QuestionAnswered(request_id, answers))
+        await self._send(QuestionAnswered(request_id, answers))
 
     async def approve_plan(self, request_id: str, approved: bool, feedback: str = "") -> None:
-        await self.connection.send(PlanAnswered(request_id, approved, feedback=feedback))
+        await self._send(PlanAnswered(request_id, approved, feedback=feedback))
 
 
 class RawDataClient(IFlowClient):
@@ -189,15 +260,14 @@ class RawDataClient(IFlowClient):
 
     def __init__(self, options: IFlowOptions | None = None, *, history_limit: int = 10_000) -> None:
         super().__init__(options)
-        self._limit = history_limit
-        self._history: list[Json] = []
+        self._history: deque[Json] = deque(maxlen=history_limit)
         self._counts: Counter[str] = Counter()
 
     async def events(self) -> AsyncIterator[AgentEvent]:
         async for event in super().events():
             raw: Json = to_builtins(event)
             self._counts[type(event).__name__] += 1
-            self._history = [*self._history[-self._limit + 1 :], raw]
+            self._history.append(raw)
             yield event
 
     async def receive_raw_messages(self) -> AsyncIterator[Json]:
@@ -220,12 +290,15 @@ class RawDataClient(IFlowClient):
         """How many events there were, and of which kinds."""
         return {"total": sum(self._counts.values()), "types": dict(self._counts)}
 
-    async def send_raw(self, command: Json) -> None:
-        """A command as data, with its class name under `command`.
+    async def send_raw(self, command: Json | str | bytes) -> None:
+        """A command as data or as the text of it, with its class name under `command`.
 
         Raises:
-            ValidationError: it is none.
+            JSONDecodeError: the text is not JSON.
+            ValidationError: it is no command.
         """
+        if isinstance(command, str | bytes):
+            command = _decoded(command)
         kinds = (Cancel, PermissionAnswered, QuestionAnswered, PlanAnswered, InputGiven)
         known = {kind.__name__: kind for kind in kinds}
         name = str(command.get("command"))
@@ -239,19 +312,14 @@ class RawDataClient(IFlowClient):
             raise ValidationError(f"There is no command {name!r}. There are: {names}.") from None
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             raise ValidationError(str(error)) from None
-        await self.connection.send(found)
+        await self._send(found)
 
 
 def _session_options(options: IFlowOptions) -> Any:
     from weft.agent.options import ALL_ASKS, SessionOptions
-    from weft.permissions.modes import to_mode
 
     settings = options.session_settings
-    mode = str(settings.get("permission_mode") or options.approval_mode)
-    try:
-        chosen = to_mode(mode)
-    except UsageError as error:
-        raise ValidationError(str(error)) from None
+    chosen = _mode(options)
     return SessionOptions(
         cwd=Path(options.cwd).resolve(),
         directories=tuple(Path(folder).resolve() for folder in options.allowed_dirs),
@@ -267,6 +335,24 @@ def _session_options(options: IFlowOptions) -> Any:
     )
 
 
+def _mode(options: IFlowOptions) -> Mode:
+    from weft.permissions.modes import to_mode
+
+    try:
+        return to_mode(str(options.session_settings.get("permission_mode") or options.approval_mode))
+    except UsageError as error:
+        raise ValidationError(str(error)) from None
+
+
+def _decoded(text: str | bytes) -> Json:
+    try:
+        return decode_object(text)
+    except msgspec.ValidationError as error:
+        raise ValidationError(f"A command is an object: {error}") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise JSONDecodeError(str(error)) from None
+
+
 def _folder(name: str | Path) -> Path:
     return Path(name).expanduser().resolve()
 
@@ -279,8 +365,16 @@ def _attached(path: Path) -> AnyBlock:
     import base64
 
     kind = mimetypes.guess_type(path.name)[0] or ""
-    if kind in ("image/png", "image/jpeg", "image/gif", "image/webp"):
-        return Image(Base64Source(kind, base64.b64encode(path.read_bytes()).decode()))
+    try:
+        with path.open("rb") as file:
+            if kind in ("image/png", "image/jpeg", "image/gif", "image/webp"):
+                return Image(Base64Source(kind, base64.b64encode(file.read()).decode()))
+    except builtins.PermissionError as error:
+        raise PermissionError(f"{path} may not be read.", hint="Check who owns it, and its mode.") from error
+    except IsADirectoryError:
+        pass
+    except OSError as error:
+        raise ValidationError(f"{path} cannot be attached: {error.strerror}.") from error
     return Text(f"@{path.resolve()}")
 
 
@@ -295,9 +389,10 @@ async def query_stream(
     """One question, its answer piece by piece.
 
     Raises:
-        IFlowError: the task failed.
+        AuthenticationError: the key of the model is refused.
+        IFlowError: the task failed; or as `IFlowClient.connect`.
     """
-    from weft.sdk.iflow_messages import AssistantMessage, ErrorMessage
+    from weft.sdk.iflow_messages import AssistantMessage
     from weft.sdk.owned import owned
 
     async def play(client: IFlowClient) -> AsyncIterator[Message]:
@@ -309,4 +404,4 @@ async def query_stream(
         if isinstance(message, AssistantMessage) and message.text:
             yield message.text
         elif isinstance(message, ErrorMessage):
-            raise IFlowError(message.message)
+            raise (AuthenticationError if message.login else IFlowError)(message.message)

@@ -59,8 +59,11 @@ class PlanMessage(msgspec.Struct, frozen=True, tag_field="type", tag="plan"):
 
 
 class ErrorMessage(msgspec.Struct, frozen=True, tag_field="type", tag="error"):
+    """`login` says that it failed for want of a valid key or login."""
+
     code: int
     message: str
+    login: bool = False
 
 
 class TaskFinishMessage(msgspec.Struct, frozen=True, tag_field="type", tag="task_finish"):
@@ -129,5 +132,6 @@ class Translator:
         self.asked.clear()
         finish = TaskFinishMessage(STOP.get(event.reason, "end_turn"))
         if event.reason in ("error", "prompt_too_long"):
-            return [ErrorMessage(event.error_status or -1, event.error or event.reason), finish]
+            login = event.error_kind == "authentication_failed"
+            return [ErrorMessage(event.error_status or -1, event.error or event.reason, login), finish]
         return [finish]

@@ -12,6 +12,7 @@ import msgspec
 
 from weft import __version__
 from weft.connect.acp import asks
+from weft.connect.acp.failure import to_lost
 from weft.connect.acp.files import HostFiles
 from weft.connect.acp.fold import Fold
 from weft.connect.acp.host import Host
@@ -93,7 +94,7 @@ class AcpConnection:
             with anyio.fail_after(self._options.start_limit):
                 await self._open()
         except (TransportError, RpcError, TimeoutError, msgspec.MsgspecError) as error:
-            failure = self._lost(error)
+            failure = to_lost(error, self._opener, self.agent)
             await self.__aexit__(None, None, None)
             raise failure from error
         except BaseException as error:
@@ -102,17 +103,6 @@ class AcpConnection:
             raise
         self._tasks.start_soon(self._turns)
         return self
-
-    def _lost(self, error: Exception) -> ConnectionLost:
-        if isinstance(error, RpcError) and error.code == AUTH_REQUIRED:
-            names = ", ".join(f"{m.id} ({m.name})" for m in self.agent.auth_methods or ())
-            return ConnectionLost(
-                "the agent wants a login first",
-                hint=f"Log in with the agent's own command. It offers: {names or 'nothing'}.",
-            )
-        said = "it did not answer in time" if isinstance(error, TimeoutError) else explained(error)
-        why = self._opener.why()
-        return ConnectionLost(f"the agent cannot be used: {said}" + (f" ({why})" if why else ""))
 
     async def _leave(self) -> None:
         """Ends our tasks before the stream below them is closed."""
@@ -201,7 +191,7 @@ class AcpConnection:
             await self.open_session(session_id)
         except (TransportError, RpcError, TimeoutError) as error:
             self._replayed = None
-            raise self._lost(error) from error
+            raise to_lost(error, self._opener, self.agent) from error
         replayed, self._replayed = self._replayed or [], None
         await self._emit(e.SessionChanged(info=self.info, reason="loaded"), *replayed)
 

@@ -21,7 +21,7 @@ from weft.connect.stream_json import outgoing
 from weft.connect.stream_json.edits import EditTracker
 from weft.connect.stream_json.fields import initialized
 from weft.connect.stream_json.read import Reader
-from weft.errors import ConnectionLost, ProviderError, RemoteProtocolError, TransportError, UsageError
+from weft.errors import AgentEnded, ConnectionLost, ProviderError, RemoteProtocolError, TransportError, UsageError
 from weft.protocols.stream_json import (
     ControlCancel,
     ControlRequest,
@@ -60,6 +60,7 @@ HookFunction = Callable[[Json, str | None], Awaitable[Json | None]]
 HostServer = Callable[[Json], Awaitable[Json]]
 BASE = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
 START_LIMIT = 60.0
+ENDED = "the agent ended"
 
 
 class StreamJsonOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,7 +171,7 @@ class StreamJsonConnection:
         try:
             child = self._child = await spawn(argv, cwd=options.cwd, env=env, stdin="pipe", on_stderr=self._complaint)
         except TransportError as error:
-            raise ConnectionLost(str(error)) from error
+            raise AgentEnded(str(error)) from error
         assert child.stdin is not None and child.stdout is not None
 
         async def close() -> None:
@@ -223,7 +224,7 @@ class StreamJsonConnection:
                 logger.warning("%s: %s", self._options.name, error)
         code = await child.wait()
         for waiting in list(self._waiting.values()):
-            waiting.set(ControlResponse("", error=f"the agent ended with exit code {code}"))
+            waiting.set(ControlResponse("", error=f"{ENDED} with exit code {code}"))
         if self._closing or child is not self._child:
             return
         message = f"{self._options.name} ended with exit code {code}." + (f" {self._why()}" if self._why() else "")
@@ -348,7 +349,8 @@ class StreamJsonConnection:
         finally:
             del self._waiting[request_id]
         if answer.error is not None:
-            raise ConnectionLost(f"{self._options.name}: {answer.error}", hint=self._why())
+            kind = AgentEnded if answer.error.startswith(ENDED) else ConnectionLost
+            raise kind(f"{self._options.name}: {answer.error}", hint=self._why())
         return answer.body
 
     async def _write(self, message: Json) -> None:
