@@ -27,6 +27,7 @@ __all__ = ["Desk", "Intake", "Taken"]
 
 _COMMAND: Final = r"(?s)/([A-Za-z0-9][\w.:-]*)(?:[ \t\n]+(.*))?\Z"
 _NOTE: Final = r"#(?:(?:note|memory)\b[ :]*|(?P<scope>user|project|local)\b[ :]+|[ \t]+)(?P<text>\S.*)\Z"
+_AGENT: Final = r"(?:^|(?<=[\s(]))@agent-([A-Za-z0-9][\w.:-]*[\w])"
 PASTED: Final = 2_000
 GENERAL: Final = "general-purpose"
 
@@ -101,7 +102,11 @@ class Intake:
             return Taken(content=(*before, last))
         if typed.startswith("/") and (taken := await self._command(typed.strip(), before)) is not None:
             return taken
-        reminders = (*await self._attached(f"{typed}\n{self.desk.pointed_at()}"), *await self.desk.referred(typed))
+        reminders = (
+            *await self._attached(f"{typed}\n{self.desk.pointed_at()}"),
+            *await self.desk.referred(typed),
+            *self._asked_for(typed),
+        )
         return Taken(content=(*before, last), reminders=(*self.desk.looked_at(), *reminders))
 
     async def _special(self, text: str) -> Taken | None:
@@ -123,6 +128,18 @@ class Intake:
         except WeftError as error:
             return Taken(local=str(error))
         return Taken(local=f"Noted in {path}.")
+
+    def _asked_for(self, text: str) -> Content:
+        """`@agent-NAME`: the model is told whom the person wants for this."""
+        if "@agent-" not in text:
+            return ()
+        info = self.desk.info()
+        known = {one.name for one in info.staff}
+        names = [name for name in dict.fromkeys(re.findall(_AGENT, text)) if name in known]
+        if not names or "Task" not in info.tools:
+            return ()
+        words = f"The person asks for the agent {' and '.join(names)}: give this work to it with the Task tool."
+        return (Text(f"<system-reminder>\n{words}\n</system-reminder>"),)
 
     async def _attached(self, text: str, *, only_here: bool = False) -> Content:
         """What a text points at. With `only_here` nothing outside the folder: somebody else wrote that text."""
@@ -150,6 +167,8 @@ class Intake:
                 taken = await own.run(arguments, self.desk)
             except WeftError as error:
                 return Taken(local=str(error), command=name)
+            if taken.then:
+                return await self.take(Prompt(taken.then))
             if own.kind == "prompt" and taken.content:
                 taken = msgspec.structs.replace(taken, content=_framed(name, arguments, taken.content))
             return msgspec.structs.replace(taken, command=name)

@@ -42,7 +42,7 @@ class Requests:
         betas: tuple[str, ...] = (),
         max_output: int | None = None,
         metadata: Json | None = None,
-        model: str | None = None,
+        model: Callable[[], str] | None = None,
         effort: str | None = None,
         task_budget: int | None = None,
     ) -> None:
@@ -60,7 +60,7 @@ class Requests:
 
     @property
     def model(self) -> str:
-        return self._fixed_model or self._state.model
+        return self._fixed_model() if self._fixed_model is not None else self._state.model
 
     @property
     def window(self) -> int:

@@ -5,7 +5,7 @@
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -159,9 +159,10 @@ class Session:
         replay: Callable[[], list[AgentEvent]] | None = None,
         opening: Callable[[], Awaitable[Content]] | None = None,
         resources: Sequence[AbstractAsyncContextManager[object]] = (),
-        notes: Sequence[Notice] = (),
+        notes: Iterable[Notice] = (),
         background: Callable[[], bool] = lambda: False,
         began: Callable[[str], None] = lambda _prompt_id: None,
+        followups: Callable[[], AgentEvent | None] = lambda: None,
         gate: Gate,
         settings: Settings,
     ) -> None:
@@ -183,6 +184,7 @@ class Session:
         self._notes = notes
         self._background = background
         self._began = began
+        self._followups = followups
         self.gate = gate
         self.settings = settings
         self._inbox = Inbox(lambda prompts: channel.put(QueueChanged(prompts=prompts)))
@@ -383,6 +385,8 @@ class Session:
     def _end_turn(self, turn: Turn, reason: TurnReason, text: str, error: str | None) -> None:
         ledger = self.limits.ledger
         self.turn = None
+        if reason == "completed" and (offer := self._followups()) is not None:
+            self.channel.put(offer)
         self.channel.put(
             TurnEnded(
                 turn_id=turn.id,

@@ -10,6 +10,7 @@ from weft.schema.content import Json
 from weft.schema.display import Todo
 from weft.schema.events import (
     AgentEvent,
+    AgentInfo,
     CommandInfo,
     Mode,
     ModelInfo,
@@ -28,6 +29,8 @@ class Offers(msgspec.Struct, kw_only=True):
     tools: Callable[[], tuple[str, ...]] = tuple
     commands: Callable[[], tuple[CommandInfo, ...]] = tuple
     agents: Callable[[], tuple[str, ...]] = tuple
+    staff: Callable[[], tuple[AgentInfo, ...]] = tuple
+    main_agent: Callable[[], str] = str
     skills: Callable[[], tuple[str, ...]] = tuple
     models: Callable[[], tuple[ModelInfo, ...]] = tuple
     servers: Callable[[], tuple[ServerInfo, ...]] = tuple
@@ -61,7 +64,7 @@ class State:
         self.todos: tuple[Todo, ...] = ()
         self.title = ""
         self.offers = Offers()
-        self._gate = gate
+        self.gate = gate
         self.log = log
         self._emit = emit
         self._version = version
@@ -71,7 +74,7 @@ class State:
 
     @property
     def mode(self) -> Mode:
-        return self._gate.mode
+        return self.gate.mode
 
     def info(self) -> SessionInfo:
         offers = self.offers
@@ -86,6 +89,8 @@ class State:
             tools=offers.tools(),
             commands=offers.commands(),
             agents=offers.agents(),
+            staff=offers.staff(),
+            main_agent=offers.main_agent(),
             skills=offers.skills(),
             models=offers.models(),
             servers=offers.servers(),
@@ -111,7 +116,7 @@ class State:
             UsageError: policy forbids the mode.
         """
         if mode != self.mode:
-            self._gate.set_mode(mode)
+            self.gate.set_mode(mode)
             self.changed("mode")
 
     def set_title(self, title: str) -> None:
@@ -139,3 +144,35 @@ class State:
             "hook_event_name": event,
             **extra,
         }
+
+
+class Aside(State):
+    """A subagent's part of a session: a folder and a todo list of its own. Its mode is its gate's; a mode that the
+    person chooses while they answer it is the session's."""
+
+    def __init__(self, session: State, gate: Gate, *, emit: Callable[[AgentEvent], None], parent: str) -> None:
+        super().__init__(
+            session_id=session.session_id,
+            cwd=session.cwd,
+            directories=session.directories,
+            model=session.model,
+            default_model=session.default_model,
+            thinking=session.thinking,
+            gate=gate,
+            log=session.log,
+            emit=emit,
+            version="",
+        )
+        self._session = session
+        self._parent = parent
+
+    def move(self, folder: Path) -> None:
+        """Another folder from the start: what was the session's is not known here."""
+        self.cwd = self.original_cwd = folder
+
+    def set_todos(self, todos: tuple[Todo, ...]) -> None:
+        self.todos = todos
+        self._emit(TodosChanged(todos=todos, parent=self._parent))
+
+    def set_mode(self, mode: Mode) -> None:
+        self._session.set_mode(mode)

@@ -6,7 +6,8 @@ Its events carry the id of the call that started it.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import Protocol
 
 import msgspec
@@ -15,12 +16,12 @@ from anyio.abc import TaskGroup
 from weft.agent.history import new_id
 from weft.agent.loop import TurnOver
 from weft.agent.state import State
-from weft.agent.thread import WorkThread
+from weft.agent.thread import Around, WorkThread
 from weft.agent.turn import Turn
 from weft.errors import ToolError
 from weft.hooks.port import Hooks
 from weft.schema.commands import Prompt
-from weft.schema.content import Text
+from weft.schema.content import Json, Text
 from weft.schema.events import AgentEvent, TaskChanged, TaskInfo, ToolCalled, UsageChanged
 from weft.tools.port import Result, SubagentRequest
 
@@ -36,9 +37,25 @@ class ThreadMaker(Protocol):
         ToolError: there is no such agent; the sentence lists those that there are.
     """
 
-    def __call__(
+    async def __call__(
         self, request: SubagentRequest, agent_id: str, emit: Callable[[AgentEvent], None], depth: int
     ) -> WorkThread: ...
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How a subagent's work ended, and what comes of it."""
+
+    state: str
+    text: str
+    data: Json = {}
+
+    def told(self, around: Sequence[Around]) -> "Ended":
+        """With what is left of what it had to itself."""
+        said, data = [self.text] if self.text else [], dict(self.data)
+        for words, more in (each.report() for each in around):
+            said += [words] if words else []
+            data.update(more)
+        return Ended(self.state, "\n\n".join(said), data)
 
 
 class Subagents:
@@ -93,10 +110,12 @@ class Subagents:
             raise ToolError(f"This agent may only give work to: {', '.join(self._agents) or 'nobody'}.")
         agent_id = new_id()[:8]
         follower = _Follower(self, request, agent_id)
-        thread = self._make(request, agent_id, follower.see, self._depth + 1)
+        thread = await self._make(request, agent_id, follower.see, self._depth + 1)
         if thread.work.background and not request.background:
             request = msgspec.structs.replace(request, background=True)
-            follower.task = msgspec.structs.replace(follower.task, background=True)
+        follower.task = msgspec.structs.replace(
+            follower.task, background=request.background, color=thread.work.color, agent=thread.work.agent
+        )
         self._changed(follower.task)
         if not request.background:
             return await self._work(thread, request, follower)
@@ -124,35 +143,52 @@ class Subagents:
     async def _work(self, thread: WorkThread, request: SubagentRequest, follower: "_Follower") -> Result:
         import anyio
 
-        turn, context = Turn(new_id()), ()
-        if self._hooks.wants("SubagentStart"):
-            details = self._state.hook_input("SubagentStart", agent_id=follower.task.id, agent_type=request.agent)
-            context = (await self._hooks.run("SubagentStart", details, subject=request.agent)).context
-        thread.history.add_prompt((Text(request.prompt),), before=tuple(Text(text) for text in context))
-        state, text, failed = "stopped", "", False
+        turn = Turn(new_id())
+        ended = Ended("stopped", "")
         try:
             with anyio.CancelScope() as scope:
                 self._scopes[follower.task.id] = scope.cancel
-                try:
-                    text = (await thread.run(turn)).text
-                    state = "completed"
-                except TurnOver as over:
-                    text, state, failed = over.message or over.reason, "failed", True
+                ended = await self._surrounded(thread, request, turn, follower.task.id)
             if scope.cancelled_caught:
-                text, failed = "The agent was stopped before it finished.", True
+                ended = Ended("stopped", "The agent was stopped before it finished.")
+            ended = ended.told(thread.work.around)
         finally:
             self._scopes.pop(follower.task.id, None)
             self._roll_up(turn)
-            follower.finish(state, text, turn)
+            follower.finish(ended.state, ended.text, turn)
         data = {
-            "status": state,
+            "status": ended.state,
             "agentId": follower.task.id,
-            "content": [{"type": "text", "text": text}],
+            "content": [{"type": "text", "text": ended.text}],
             "totalDurationMs": round(turn.seconds * 1000),
             "totalTokens": turn.usage.context,
             "totalToolUseCount": follower.task.tool_uses,
+            **ended.data,
         }
-        return Result(content=text or "(the agent said nothing)", is_error=failed, data=data)
+        text = ended.text or "(the agent said nothing)"
+        return Result(content=text, is_error=ended.state != "completed", data=data)
+
+    async def _surrounded(self, thread: WorkThread, request: SubagentRequest, turn: Turn, agent_id: str) -> "Ended":
+        """The work, between what is made for it and its end."""
+        try:
+            async with AsyncExitStack() as stack:
+                for each in thread.work.around:
+                    await stack.enter_async_context(each)
+                await self._brief(thread, request, agent_id)
+                try:
+                    return Ended("completed", (await thread.run(turn)).text)
+                except TurnOver as over:
+                    return Ended("failed", over.message or over.reason)
+        except ToolError as error:
+            return Ended("failed", str(error))
+
+    async def _brief(self, thread: WorkThread, request: SubagentRequest, agent_id: str) -> None:
+        context: tuple[str, ...] = ()
+        if self._hooks.wants("SubagentStart"):
+            details = self._state.hook_input("SubagentStart", agent_id=agent_id, agent_type=request.agent)
+            context = (await self._hooks.run("SubagentStart", details, subject=request.agent)).context
+        opening = await thread.work.opening() if thread.work.opening is not None else ()
+        thread.history.add_prompt((Text(request.prompt),), before=opening + tuple(Text(text) for text in context))
 
     def _roll_up(self, turn: Turn) -> None:
         parent = self._parent_turn()

@@ -1,6 +1,8 @@
 """A thread of work: one history and the loop on it. The conversation has one; every subagent has its own."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Protocol
 
 import msgspec
 
@@ -23,6 +25,21 @@ from weft.schema.messages import Reply
 from weft.tools.port import ToolContext
 
 
+class Around(Protocol):
+    """Something that a subagent has to itself: there before its first request, gone after its last. Entering may
+    raise ToolError: the work cannot begin, and the sentence says why."""
+
+    async def __aenter__(self) -> object: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None: ...
+
+    def report(self) -> tuple[str, Json]:
+        """Once it is over: what whoever gave the work has to know, in words and as data."""
+        ...
+
+
 class Work(msgspec.Struct, kw_only=True):
     """The parts that a thread works with. A subagent's differ from its parent's only where they are narrower."""
 
@@ -41,9 +58,13 @@ class Work(msgspec.Struct, kw_only=True):
     touched: Callable[[str], Content] | None = None
     before_edit: Callable[[str, str], Awaitable[None]] | None = None
     structured: bool = False
+    opening: Callable[[], Awaitable[Content]] | None = None
+    """What a subagent is told in front of its work."""
+    around: Sequence["Around"] = ()
     background: bool = False
     """Its definition wants it to work beside the conversation."""
     agent: str = ""
+    color: str = ""
     about: Json | None = None
     """What hooks are told of a subagent: its id, its kind, its log."""
     parent: str | None = None

@@ -58,14 +58,22 @@ class ToolBox:
             spec = self._specs[id(tool)] = ToolSpec(tool.name, tool.manual, tool.input_schema)
         return spec
 
-    def narrowed(self, names: Sequence[str] | None, *, without: Sequence[str] = ()) -> "ToolBox":
-        """For a subagent: never more than here."""
-        own = self._offered
+    def narrowed(
+        self,
+        names: Sequence[str] | None,
+        *,
+        without: Sequence[str] = (),
+        own: Callable[[], Iterable[AnyTool]] | None = None,
+    ) -> "ToolBox":
+        """For a subagent: never more than here, besides the tools of servers that are its `own`."""
+        above = self._offered
 
         def offered(tool: AnyTool) -> bool:
-            return own(tool) and chosen(tool, names, without)
+            if own is not None and any(tool.name == each.name for each in own()):
+                return chosen(tool, None, without)
+            return above(tool) and chosen(tool, names, without)
 
-        return ToolBox(self._sources, offered=offered)
+        return ToolBox(([own] if own is not None else []) + self._sources, offered=offered)
 
 
 def chosen(tool: AnyTool, names: Sequence[str] | None, without: Sequence[str] = ()) -> bool:

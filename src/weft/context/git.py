@@ -61,7 +61,7 @@ class Git:
             log.extend(await _git(root, "log", "-5", "--no-show-signature", "--format=%h %an %as %s", "--no-color"))
 
         async with anyio.create_task_group() as group:
-            if _may_compare(root):
+            if may_compare(root):
                 group.start_soon(read_status)
             group.start_soon(read_log)
         branch = branch_of(view.cwd)
@@ -74,7 +74,8 @@ class Git:
 _STATUS = ("--ignore-submodules=all", "--no-renames", "--no-column")
 
 
-def _may_compare(root: Path) -> bool:
+def may_compare(root: Path) -> bool:
+    """Whether git can look at files without starting a program that the repository's own configuration names."""
     try:
         return not re.search(_RISKY, (root / ".git" / "config").read_bytes())
     except OSError:

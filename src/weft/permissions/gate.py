@@ -81,6 +81,7 @@ class RuleGate:
         self._unlocked = unlocked or mode == "bypassPermissions"
         self._persist = persist
         self._judged: dict[str, None] = {}
+        self._copies: list[str] = []
         self._index()
         self.workspace_path: tuple[str, ...] = ()
         self.add_directories(tuple(directories))
@@ -140,6 +141,11 @@ class RuleGate:
             for entry in entries
             if not entry.startswith("/") or within_any(resolve(entry).real, self.roots)
         )
+
+    def add_copy(self, folder: str) -> None:
+        """A worktree of the project, inside one of Weft's own folders: files in it are the project's."""
+        self._copies.append(resolve(folder, self.cwd, self.home).real)
+        self.add_directories((folder,))
 
     def hides(self, tool_name: str, input: Json) -> bool:
         tool = canonical(tool_name)
@@ -266,7 +272,7 @@ class RuleGate:
         if odd:
             return odd
         if edits:
-            reason = protected(trail, roots=self.roots, own=self.own)
+            reason = protected(trail, roots=[*self._copies, *self.roots], own=self.own)
             if reason:
                 return f"a protected file, because {reason}"
             if link_count(trail.real) > 1:

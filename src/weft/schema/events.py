@@ -63,6 +63,29 @@ class ServerInfo(msgspec.Struct, frozen=True):
     version: str = ""
 
 
+class Handoff(msgspec.Struct, frozen=True):
+    """What a person may go on with after an agent's work: another agent, with a prompt for it. `typed` is the line that
+    does it; with `send` it need not be looked at first."""
+
+    label: str
+    agent: str = ""
+    prompt: str = ""
+    send: bool = False
+    model: str = ""
+    typed: str = ""
+
+
+class AgentInfo(msgspec.Struct, frozen=True):
+    """An agent that work can be given to, as surfaces show it. `color` is a word such as `blue`, empty for none."""
+
+    name: str
+    description: str = ""
+    color: str = ""
+    argument_hint: str = ""
+    model: str = ""
+    origin: str = ""
+
+
 class SessionInfo(msgspec.Struct, frozen=True):
     """What a session is and offers, whole: surfaces keep the latest."""
 
@@ -83,6 +106,10 @@ class SessionInfo(msgspec.Struct, frozen=True):
     agent_name: str = "weft"
     agent_version: str = ""
     key_source: str = "none"
+    main_agent: str = ""
+    """The definition that the whole session works by; empty for Weft itself."""
+    staff: tuple[AgentInfo, ...] = ()
+    """The agents of `agents` that a person may ask for, with more about each."""
 
 
 class SessionStarted(Event, frozen=True, tag=True):
@@ -427,6 +454,8 @@ class TaskInfo(msgspec.Struct, frozen=True):
     last_tool: str = ""
     duration: float = 0.0
     cost: float = 0.0
+    color: str = ""
+    """Of the agent, as its definition wants it shown."""
 
 
 class TaskChanged(Event, frozen=True, tag=True):

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from weft.sdk.servers import Servers
     from weft.sdk.workbench import Workbench
 
+NEVER_DEFERRED = 10_000_000
+"""A window so large that all tools of a server are told."""
+
 AskHost = Callable[[str, str, Json], Awaitable[Json]]
 HookFunction = Callable[[Json, str | None], Awaitable[Json | None]]
 
@@ -138,7 +141,7 @@ class Ground:
         self.staff = Staff(self, self.where)
         self.main_agent = self.staff.main()
         self._take_mode()
-        self.resolved = await self._resolve(self.options.model or self._agent_model() or self._former_model())
+        self.resolved = await self._model()
         self.state = self._state()
         self.asks = Asks(self.channel.put, self._ask_kinds())
         self.sandbox = self._sandbox()
@@ -174,9 +177,12 @@ class Ground:
 
     def _trusted(self) -> bool:
         """Asked only where a project has something that wants trust."""
+        return self.trusts(self.options.cwd)
+
+    def trusts(self, folder: Path) -> bool:
         from weft.permissions.trust import is_trusted
 
-        return is_trusted(self.options.cwd, self.env)
+        return self.options.trust or is_trusted(folder, self.env)
 
     def _conversation(self) -> Conversation:
         store = self.overrides.store
@@ -213,8 +219,16 @@ class Ground:
         """Another model than the session's, for one use."""
         return await self._resolve(wanted)
 
-    def _agent_model(self) -> str | None:
-        return self.main_agent.model if self.main_agent is not None else None
+    async def _model(self) -> "Chosen":
+        """What the caller asked for, else the main agent's, else the conversation's own."""
+        agent = self.main_agent
+        if self.options.model is None and agent is not None and agent.model is not None:
+            from weft.sdk.models import first_of
+
+            found = await first_of(self, (agent.model, *agent.fallback_models), self.notes.append)
+            if found is not None:
+                return found
+        return await self._resolve(self.options.model or self._former_model())
 
     def _take_mode(self) -> None:
         """The main agent's own mode, where the caller named none."""
@@ -375,11 +389,15 @@ class Ground:
         path = log.path
         return lambda record: mirror(path, record)
 
-    def servers(self) -> "Servers | None":
+    def servers(self, own: Json | None = None) -> "Servers | None":
+        """The session's servers; with `own`, those alone, in a host of their own."""
         from weft.sdk.servers import open_servers
 
+        options = self.options
+        if own is not None:
+            options = msgspec.structs.replace(options, mcp_servers=own, mcp_configs=(), strict_mcp=True)
         return open_servers(
-            self.options,
+            options,
             self.settings,
             env=self.env,
             home=self.home,
@@ -387,7 +405,7 @@ class Ground:
             state=self.state,
             emit=self.channel.put,
             provider=self.provider,
-            window=lambda: self.facts(self.state.model).context_window,
+            window=lambda: self.facts(self.state.model).context_window if own is None else NEVER_DEFERRED,
             gate=self.gate,
         )
 

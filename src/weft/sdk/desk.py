@@ -45,6 +45,7 @@ def make_desk(ground: "Ground", bench: "Workbench", control: SessionControl) -> 
         run=control.shell,
         may_read=may_read,
         servers=bench.servers or NoServers(),
+        become=lambda name: bench.main_agent.become(name),
         home=ground.home,
         checks=_checks,
     )

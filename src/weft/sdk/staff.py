@@ -5,13 +5,17 @@ from typing import TYPE_CHECKING
 from weft.agent.definitions import AgentDefinition, find, state_of_files
 from weft.agent.folders import Where
 from weft.errors import ToolError, UsageError
+from weft.schema.events import AgentInfo, Notice
 from weft.settings.layers import as_object
 
 if TYPE_CHECKING:
     from weft.sdk.compose import Ground
+    from weft.sessions.resume import Resumed
 
 DEFAULT = "general-purpose"
 MARKS = (".claude", ".github")
+SETTING = "agent-setting"
+"""The mark in a log that says who the main agent is from there on; Claude Code's has the same name."""
 
 
 class Staff:
@@ -55,11 +59,18 @@ class Staff:
         root = next((above.parent for above in agent.path.parents if above.name in MARKS), None) if agent.path else None
         if root is not None and is_trusted(root, ground.env):
             return agent
-        ground.notes.append(
+        self._note(
             f"This folder is not trusted: hooks, servers and the permission mode of the agent {agent.name} are left "
             "out. Run weft trust here, or pass --trust."
         )
         return agent.harmless()
+
+    def _note(self, text: str) -> None:
+        """Told when the session is entered; of a file that was changed since, at once."""
+        if self._known is None:
+            self._ground.notes.append(text)
+        else:
+            self._ground.channel.put(Notice(text=text, level="warning", tag="agents"))
 
     def names(self) -> tuple[str, ...]:
         return tuple(self.known)
@@ -80,10 +91,15 @@ class Staff:
         Raises:
             UsageError: there is no such agent.
         """
-        name = self._ground.options.agent or self._ground.settings.text("agent")
+        ground = self._ground
+        former = former_agent(ground.conversation.resumed)
+        name = ground.options.agent or (former if former is not None else ground.settings.text("agent"))
         if not name or name == "weft":
             return None
         found = self.known.get(name)
+        if found is None and name != ground.options.agent and name == former:
+            ground.notes.append(f"This conversation was the agent {name}'s, which is not here any more.")
+            return None
         if found is None:
             raise UsageError(
                 f"There is no agent {name!r} here.",
@@ -91,6 +107,25 @@ class Staff:
             )
         return found
 
+    def infos(self) -> tuple[AgentInfo, ...]:
+        """For people: whom they may ask for."""
+        return tuple(
+            AgentInfo(
+                agent.name, agent.description, agent.color or "", agent.argument_hint, agent.model or "", agent.origin
+            )
+            for agent in self.known.values()
+            if agent.for_person
+        )
+
     def rows(self) -> tuple[tuple[str, str], ...]:
         """For the model: whom it may give work to."""
         return tuple((agent.name, agent.description) for agent in self.known.values() if agent.for_model)
+
+
+def former_agent(resumed: "Resumed | None") -> str | None:
+    """The main agent of a resumed conversation; empty for Weft itself, None when it does not say."""
+    for mark in reversed(resumed.marks if resumed is not None else ()):
+        value = mark.data.get("agentSetting")
+        if mark.kind == SETTING and isinstance(value, str):
+            return value
+    return None

@@ -1,8 +1,8 @@
 """The working half of a session: workspace, tools, threads, subagents, intake."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from weft.agent.control import SessionControl
 from weft.agent.definitions import AgentDefinition
 from weft.agent.history import new_id
 from weft.agent.session import Session
-from weft.agent.state import Offers
+from weft.agent.state import Offers, State
 from weft.agent.subagents import Subagents
 from weft.agent.toolbox import ToolBox, chosen
 from weft.agent.turn import Limits, Turn
@@ -35,6 +35,7 @@ from weft.sdk.briefing import briefed
 from weft.sdk.places import open_workspace
 from weft.sdk.rewinding import Rewinder
 from weft.sdk.session_tools import SessionTools
+from weft.sdk.staff import former_agent
 from weft.sdk.threads import Threads
 from weft.sessions.ledger import Ledger
 from weft.tools.checkpoints import Checkpoints
@@ -46,6 +47,7 @@ from weft.tools.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from weft.sdk.compose import Ground
+    from weft.sdk.mainagent import MainAgent
 
 
 class Workbench:
@@ -67,7 +69,7 @@ class Workbench:
         agent = ground.main_agent
         most = options.max_turns or (agent.max_turns if agent is not None else None)
         self.limits = Limits(self.ledger, max_turns=most, max_budget=options.max_budget)
-        self.assembler = self._assembler(agent)
+        self.assembler = Assembler(self.prompt_options(agent))
         self.threads = Threads(self)
         self.subagents = Subagents(
             make=self.threads.subagent,
@@ -92,12 +94,12 @@ class Workbench:
                 self.ledger.add_edit(edit.path, added=added, removed=removed)
         self.ground.channel.put(event)
 
-    def _assembler(self, agent: AgentDefinition | None) -> Assembler:
+    def prompt_options(self, agent: AgentDefinition | None) -> PromptOptions:
         """An agent's own prompt takes the place of ours; what the caller replaced counts more than either."""
         options = self.ground.options
         skills = skills_.find(self.ground.where) if agent is not None and agent.skills else {}
         replace = options.system_prompt or (briefed(agent, skills, self.ground) if agent is not None else None)
-        return Assembler(PromptOptions(replace=replace or None, append=options.append_system_prompt, bare=options.bare))
+        return PromptOptions(replace=replace or None, append=options.append_system_prompt, bare=options.bare)
 
     # --- tools --------------------------------------------------------------------------------------------------
 
@@ -159,7 +161,7 @@ class Workbench:
     def _editor_tools(self) -> Iterable[AnyTool]:
         return self.editor.tools() if self.editor is not None else ()
 
-    def _server_infos(self) -> tuple[ServerInfo, ...]:
+    def server_infos(self) -> tuple[ServerInfo, ...]:
         inline = self.ground.inline.infos() if self.ground.inline is not None else ()
         return inline + (self.servers.infos() if self.servers is not None else ())
 
@@ -198,7 +200,7 @@ class Workbench:
             return False
         return not self.ground.gate.removed(tool.name)
 
-    def context(self, spawner: Subagents, parent: str | None, use: ToolUse) -> ToolContext:
+    def context(self, spawner: Subagents, parent: str | None, state: State, use: ToolUse) -> ToolContext:
         ground = self.ground
 
         def progress(step: Progress) -> None:
@@ -215,7 +217,7 @@ class Workbench:
         return ToolContext(
             use=use,
             workspace=self.workspace,
-            session=ground.state,
+            session=state,
             files=self.files,
             tasks=self.tasks,
             asker=ground.asks,
@@ -240,25 +242,29 @@ class Workbench:
 
     # --- threads ------------------------------------------------------------------------------------------------
 
-    def view(self) -> View:
-        state, options = self.ground.state, self.ground.options
+    def view(
+        self, aside: State | None = None, box: ToolBox | None = None, agents: tuple[str, ...] | None = None
+    ) -> View:
+        """What the sources see; of a subagent with its own folder and tools, and with the `agents` that it may ask."""
+        session, options = self.ground.state, self.ground.options
+        state, tools = aside or session, (box or self.box).all()
         return View(
             cwd=state.cwd,
-            roots=(options.cwd, *options.directories),
-            model=state.model,
-            tools=tuple(self.box.all()),
-            mode=state.mode,
+            roots=(state.original_cwd, *options.directories),
+            model=session.model,
+            tools=tuple(tools),
+            mode=session.mode,
             sources=self.ground.sources,
-            listings=self._listings(),
+            listings=self._listings(tools, agents),
             interactive=bool(options.asks),
         )
 
-    def _listings(self) -> tuple[Listing, ...]:
+    def _listings(self, tools: Mapping[str, AnyTool], agents: tuple[str, ...] | None) -> tuple[Listing, ...]:
         """Told once, in front of the conversation: whom and what the model may ask for by name."""
-        tools = self.box.all()
         found: list[Listing] = []
         if "Task" in tools or "Agent" in tools:
-            found.append(Listing("Agents that work can be given to", self.ground.staff.rows()))
+            rows = tuple(row for row in self.ground.staff.rows() if agents is None or row[0] in agents)
+            found.append(Listing("Agents that work can be given to", rows))
         if "Skill" in tools:
             skills = (*self.intake.skills.values(), *self.intake.desk.servers.skills())
             rows = tuple((one.name, one.description) for one in skills if one.for_model)
@@ -349,9 +355,11 @@ class Workbench:
             tools=lambda: tuple(self.box.all()),
             commands=intake.completions,
             agents=ground.staff.names,
+            staff=ground.staff.infos,
+            main_agent=lambda: ground.main_agent.name if ground.main_agent is not None else "",
             skills=lambda: (*intake.skills, *(skill.name for skill in intake.desk.servers.skills())),
             models=ground.models,
-            servers=self._server_infos,
+            servers=self.server_infos,
         )
         if not ground.options.bare:
             ground.moments.memory = self._memory_files
@@ -373,13 +381,29 @@ class Workbench:
             background=self._background,
             gate=ground.gate,
             settings=ground.settings,
-            began=self.checkpoints.begin if self.checkpoints is not None else lambda _id: None,
-            notes=tuple(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
+            began=self._turn_began,
+            followups=lambda: self.main_agent.followups() if ground.main_agent is not None else None,
+            # Read when the session is entered: what there is to say about agents is known by then.
+            notes=(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
         )
         self.thread.work.steering = session.steering
         if ground.options.permission_tool is not None:
             self._ask_tool(ground.options.permission_tool, session)
         return session
+
+    @cached_property
+    def main_agent(self) -> "MainAgent":
+        """Loaded where there is one, or where the person asks for one."""
+        from weft.sdk.mainagent import MainAgent
+
+        return MainAgent(self)
+
+    def _turn_began(self, prompt_id: str) -> None:
+        ground = self.ground
+        if ground.main_agent is not None or "main_agent" in self.__dict__ or former_agent(ground.conversation.resumed):
+            self.main_agent.mark()
+        if self.checkpoints is not None:
+            self.checkpoints.begin(prompt_id)
 
     def _shown_again(self) -> list[AgentEvent]:
         from weft.agent.replay import to_events

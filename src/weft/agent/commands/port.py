@@ -39,6 +39,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     command: str = ""
     """The name of the slash command that it was, without the slash."""
+    then: str = ""
+    """A prompt that follows the command on its line; it is taken as if it were typed alone."""
 
 
 class ServerSkillInfo(msgspec.Struct, frozen=True):
@@ -124,6 +126,10 @@ async def _no_editor(arguments: str) -> str:
     return "Editors can be attached where somebody is there to look at them."
 
 
+async def _no_agent(name: str) -> str:
+    return "The main agent cannot be changed here."
+
+
 async def _no_checks() -> str:
     return "Run `weft doctor` in a terminal: it says what was found, what is missing and what to do."
 
@@ -157,6 +163,8 @@ class Desk(msgspec.Struct, kw_only=True):
     """Hands a prompt to the participant that it is for; False when it is for the model."""
     referred: Callable[[str], Awaitable[Content]] = _no_references
     """What the model is told about the `#tools` that a prompt names."""
+    become: Callable[[str], Awaitable[str]] = _no_agent
+    """Makes another agent the main one; says what came of it."""
     home: Path | None = None
 
 

@@ -38,6 +38,18 @@ async def _mode(arguments: str, desk: Desk) -> Taken:
     return Taken(local=f"{said}Mode: {info.mode}\nChange it with /mode {'|'.join(info.modes)}.")
 
 
+async def _agent(arguments: str, desk: Desk) -> Taken:
+    """Who works from now on; the rest of the line is the first prompt for them."""
+    name, _, prompt = arguments.partition(" ")
+    info = desk.info()
+    if not name:
+        rows = [f"  {one.name}: {one.description}" for one in info.staff]
+        now = f"The main agent: {info.main_agent or 'weft'}"
+        return Taken(local="\n".join([now, *rows, "Change it with /agent NAME [prompt]; /agent weft goes back."]))
+    said = await desk.become(name)
+    return Taken(local=said, then=prompt.strip())
+
+
 async def _rename(arguments: str, desk: Desk) -> Taken:
     if not arguments:
         return Taken(local="Say the new name: /rename NAME")
@@ -112,6 +124,7 @@ COMMANDS = (
     Builtin(name="compact", description="make the conversation shorter", hint="[what to keep]", run=_compact),
     Builtin(name="model", description="show or change the model", hint="[name]", run=_model),
     Builtin(name="mode", description="show or change what may be done without asking", hint="[mode]", run=_mode),
+    Builtin(name="agent", description="show or change the main agent", hint="[name] [prompt]", run=_agent),
     Builtin(name="rename", description="name this session", hint="NAME", run=_rename),
     Builtin(
         name="rewind",
