@@ -8,6 +8,15 @@ from weft.schema.wire import as_blocks
 
 REMINDER = "<system-reminder>"
 STOPPED = "<bash-stderr>Stopped by the person before it ended.</bash-stderr>"
+INTERRUPTED = {
+    "streaming": "[Request interrupted by user]",
+    "tools": "[Request interrupted by user for tool use]",
+}
+
+
+def mark_interrupt(history: History, turn: Turn) -> None:
+    """The model reads that the person stopped the turn."""
+    history.add_prompt((Text(INTERRUPTED[turn.phase]),), synthetic=True)
 
 
 def keep(history: History, prompt: Prompt, turn: Turn) -> None:

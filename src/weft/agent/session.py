@@ -20,7 +20,7 @@ from weft.agent.channel import Channel
 from weft.agent.history import Addition, History, new_id
 from weft.agent.inbox import Inbox
 from weft.agent.intake import Intake, Taken
-from weft.agent.keeping import keep, unopened
+from weft.agent.keeping import keep, mark_interrupt, unopened
 from weft.agent.loop import TurnOver
 from weft.agent.moments import IDLE_AFTER, Moments, StartSource
 from weft.agent.state import State
@@ -69,11 +69,6 @@ from weft.schema.wire import as_blocks
 from weft.settings import Settings
 
 logger = logging.getLogger(__name__)
-
-INTERRUPTED = {
-    "streaming": "[Request interrupted by user]",
-    "tools": "[Request interrupted by user for tool use]",
-}
 
 
 class Thread(Protocol):
@@ -376,7 +371,7 @@ class Session:
         if reason in ("cancelled", "error") and not turn.asked:
             keep(history, prompt, turn)
         if reason == "cancelled" and turn.asked:
-            history.add_prompt((Text(INTERRUPTED[turn.phase]),), synthetic=True)
+            mark_interrupt(history, turn)
         ledger = self.limits.ledger
         ledger.add_turn(turn.seconds)
         history.scribe.mark(*ledger.to_mark())

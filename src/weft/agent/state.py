@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 
 from weft.permissions.port import Gate
+from weft.schema.agents import AgentInfo
 from weft.schema.content import Json
 from weft.schema.display import Todo
 from weft.schema.events import (
     AgentEvent,
-    AgentInfo,
     CommandInfo,
     Mode,
     ModelInfo,

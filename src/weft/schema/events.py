@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from weft.errors import ProviderErrorKind
+from weft.schema.agents import AgentInfo
 from weft.schema.content import AnyBlock, Content, Json, ToolResult, ToolUse
 from weft.schema.display import DiffView, Display, Todo
 from weft.schema.messages import Reply, ThinkingConfig, Usage
@@ -61,29 +62,6 @@ class ServerInfo(msgspec.Struct, frozen=True):
     tools: tuple[str, ...] = ()
     transport: str = ""
     version: str = ""
-
-
-class Handoff(msgspec.Struct, frozen=True):
-    """What a person may go on with after an agent's work: another agent, with a prompt for it. `typed` is the line that
-    does it; with `send` it need not be looked at first."""
-
-    label: str
-    agent: str = ""
-    prompt: str = ""
-    send: bool = False
-    model: str = ""
-    typed: str = ""
-
-
-class AgentInfo(msgspec.Struct, frozen=True):
-    """An agent that work can be given to, as surfaces show it. `color` is a word such as `blue`, empty for none."""
-
-    name: str
-    description: str = ""
-    color: str = ""
-    argument_hint: str = ""
-    model: str = ""
-    origin: str = ""
 
 
 class SessionInfo(msgspec.Struct, frozen=True):

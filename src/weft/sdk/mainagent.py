@@ -8,7 +8,8 @@ from weft.agent.definitions import AgentDefinition
 from weft.agent.wishes import EFFORTS
 from weft.errors import ToolError, UsageError, WeftError
 from weft.protocols import frontmatter
-from weft.schema.events import AgentEvent, Handoff, Notice
+from weft.schema.agents import Handoff
+from weft.schema.events import AgentEvent, Notice
 from weft.sdk.staff import SETTING, former_agent
 
 if TYPE_CHECKING:

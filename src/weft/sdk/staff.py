@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from weft.agent.definitions import AgentDefinition, find, state_of_files
 from weft.agent.folders import Where
 from weft.errors import ToolError, UsageError
-from weft.schema.events import AgentInfo, Notice
+from weft.schema.agents import AgentInfo
+from weft.schema.events import Notice
 from weft.settings.layers import as_object
 
 if TYPE_CHECKING:
