@@ -185,3 +185,14 @@ def test_a_form_reads_its_fields_and_gives_typed_values() -> None:
     turn(size)
     turn(size)
     assert to_content(fields) == {"name": "Ada", "age": 36, "ok": False, "size": "m"}
+
+
+def test_several_choices_of_a_form_are_named_with_commas() -> None:
+    colours = {"anyOf": [{"const": "r", "title": "red"}, {"const": "g", "title": "green"}]}
+    (field,) = read_fields({"properties": {"c": {"type": "array", "items": colours, "default": ["r"]}}})
+    assert (field.kind, field.value) == ("several", "r") and "r, g" in field.description
+    assert to_content([field]) == {"c": ["r"]}
+    field.value = "r, blue"
+    assert "r, g" in problem(field)
+    field.value = "g ,r"
+    assert not problem(field) and to_content([field]) == {"c": ["g", "r"]}

@@ -85,6 +85,8 @@ WORDS: dict[str, str] = {
     "This is needed.": "此项必填。",
     "This is no picture that can be sent, or it is too big.": "这不是可发送的图片，或图片过大。",
     "This must be a number.": "必须是数字。",
+    "Several, with commas between them: {values}": "可选多个，用逗号分隔：{values}",
+    "Choose from: {values}": "请从中选择：{values}",
     "This rule is not kept in a file that can be changed here.": "此规则所在的文件不能在这里修改。",
     "Thought for {n} s": "思考了 {n} 秒",
     "Thoughts": "思考过程",

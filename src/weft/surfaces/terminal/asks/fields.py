@@ -1,4 +1,4 @@
-"""The fields of an MCP form: a text, a number, a yes or no, or a choice each. What a server sends is untrusted."""
+"""The fields of an MCP form: a text, a number, a yes or no, a choice or several each. What a server sends is untrusted."""
 
 from typing import Literal, cast
 
@@ -15,7 +15,7 @@ class Field(msgspec.Struct, kw_only=True):
 
     name: str
     title: str
-    kind: Literal["text", "number", "integer", "boolean", "choice"] = "text"
+    kind: Literal["text", "number", "integer", "boolean", "choice", "several"] = "text"
     description: str = ""
     required: bool = False
     options: tuple[tuple[str, str], ...] = ()
@@ -41,7 +41,13 @@ def _field(name: str, schema: Json, required: bool) -> Field:
         required=required,
     )
     field.options = _options(schema)
-    if field.options:
+    if kind == "array":
+        field.kind = "several"
+        items = schema.get("items")
+        field.options = _options(cast(Json, items)) if isinstance(items, dict) else ()
+        named = ", ".join(value for value, _ in field.options)
+        field.description = t("Several, with commas between them: {values}", values=named or "…")
+    elif field.options:
         field.kind = "choice"
     elif kind == "boolean":
         field.kind = "boolean"
@@ -50,7 +56,9 @@ def _field(name: str, schema: Json, required: bool) -> Field:
     elif kind == "number":
         field.kind = "number"
     default = schema.get("default")
-    if default is not None:
+    if isinstance(default, list):
+        field.value = ", ".join(str(item) for item in cast("list[object]", default))
+    elif default is not None:
         field.value = ("yes" if default else "no") if isinstance(default, bool) else str(default)
     elif field.kind == "boolean":
         field.value = "no"
@@ -64,7 +72,7 @@ def _options(schema: Json) -> tuple[tuple[str, str], ...]:
         labels = cast("list[object]", names) if isinstance(names, list) else []
         found = cast("list[object]", values)
         return tuple((str(v), str(labels[i]) if i < len(labels) else str(v)) for i, v in enumerate(found))
-    several = schema.get("oneOf")
+    several = schema.get("oneOf") or schema.get("anyOf")
     if isinstance(several, list):
         rows = [cast(Json, row) for row in cast("list[object]", several) if isinstance(row, dict)]
         return tuple((str(row["const"]), str(row.get("title") or row["const"])) for row in rows if "const" in row)
@@ -82,7 +90,14 @@ def problem(field: Field) -> str:
             float(field.value)
     except ValueError:
         return t("This must be a number.")
+    known = {value for value, _ in field.options}
+    if field.kind == "several" and known and not known.issuperset(_parts(field.value)):
+        return t("Choose from: {values}", values=", ".join(value for value, _ in field.options))
     return ""
+
+
+def _parts(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def to_content(fields: list[Field]) -> Json:
@@ -90,6 +105,8 @@ def to_content(fields: list[Field]) -> Json:
     for field in fields:
         if field.kind == "boolean":
             out[field.name] = field.value == "yes"
+        elif field.value and field.kind == "several":
+            out[field.name] = _parts(field.value)
         elif field.value and field.kind == "integer":
             out[field.name] = int(field.value)
         elif field.value and field.kind == "number":
