@@ -1,4 +1,4 @@
-"""The fields of an MCP form: a text, a number, a yes or no, a choice or several each. What a server sends is untrusted."""
+"""The fields of an MCP form: text, number, yes or no, one choice or several. What a server sends is untrusted."""
 
 from typing import Literal, cast
 
