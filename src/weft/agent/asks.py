@@ -18,13 +18,16 @@ from weft.schema.events import (
 )
 from weft.tools.port import PlanVerdict
 
+MAX_VISITS = 100
+
 
 class _Pending:
-    __slots__ = ("answer", "answered")
+    __slots__ = ("answer", "answered", "completed")
 
     def __init__(self) -> None:
         self.answered = anyio.Event()
         self.answer: Answer | None = None
+        self.completed = False
 
 
 class Asks:
@@ -37,6 +40,8 @@ class Asks:
         self._emit = emit
         self.kinds = kinds
         self._open: dict[str, _Pending] = {}
+        self._visits: dict[str, str] = {}
+        """The requests that sent the person somewhere and are not known to be completed, by whoever will know."""
         self._count = 0
 
     def tap(self, watcher: Callable[[AgentEvent], None]) -> None:
@@ -66,7 +71,7 @@ class Asks:
             await pending.answered.wait()
         finally:
             del self._open[event.request_id]
-            reason = "cancelled" if pending.answer is None else "answered"
+            reason = "cancelled" if pending.answer is None else "completed" if pending.completed else "answered"
             self._emit(AskWithdrawn(request_id=event.request_id, reason=reason))
         assert pending.answer is not None
         return pending.answer
@@ -98,12 +103,39 @@ class Asks:
         return PlanVerdict(answer.approved, answer.mode, answer.feedback)
 
     async def input(
-        self, server: str, message: str, schema: Json | None, url: str | None, tool_use_id: str | None = None
+        self,
+        server: str,
+        message: str,
+        schema: Json | None,
+        url: str | None,
+        tool_use_id: str | None = None,
+        *,
+        visit: str = "",
     ) -> InputGiven | None:
+        """`visit` names a visit to `url`, for `visited`."""
         if "input" not in self.kinds:
             return None
         event = InputRequested(
             request_id=self.next_id(), server=server, message=message, schema=schema, url=url, tool_use_id=tool_use_id
         )
+        if visit and url is not None:
+            self._visits[visit] = event.request_id
+            while len(self._visits) > MAX_VISITS:
+                del self._visits[next(iter(self._visits))]
         answer = await self._ask(event)
+        if not isinstance(answer, InputGiven) or answer.action != "accept":
+            self._visits.pop(visit, None)
         return answer if isinstance(answer, InputGiven) else None
+
+    def visited(self, visit: str) -> None:
+        """The person has been there: a question that is still open is answered, and surfaces are told."""
+        request_id = self._visits.pop(visit, None)
+        if request_id is None:
+            return
+        pending = self._open.get(request_id)
+        if pending is None:
+            self._emit(AskWithdrawn(request_id=request_id, reason="completed"))
+        elif pending.answer is None:
+            pending.completed = True
+            pending.answer = InputGiven(request_id, "accept")
+            pending.answered.set()

@@ -21,7 +21,9 @@ from weft.schema.content import Json
 LOGIN_LIMIT = 330.0
 
 
-async def ask_here(server: str, message: str, *, schema: Json | None = None, url: str | None = None) -> InputAnswer:
+async def ask_here(
+    server: str, message: str, *, schema: Json | None = None, url: str | None = None, visit: str = ""
+) -> InputAnswer:
     """Asks on the terminal. A page is opened only after a yes; without a terminal the answer is no."""
     if not sys.stdin.isatty():
         return InputAnswer("decline")

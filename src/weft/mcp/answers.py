@@ -51,7 +51,7 @@ class Answers:
             if shown is None:
                 return _error(mcp_types.INVALID_PARAMS, "only https addresses are opened")
             with self._pause():
-                answer = await ask(self._server, shown, url=params.url)
+                answer = await ask(self._server, shown, url=params.url, visit=params.elicitation_id or "")
             return mcp_types.ElicitResult(action=answer.action)
         schema = cast("Json", params.requested_schema)
         with self._pause():
@@ -76,7 +76,8 @@ class Answers:
             if shown is None:
                 return False
             with self._pause():
-                answer = await ask(self._server, f"{shown}\nSay yes when you are done there.", url=url)
+                words = f"{shown}\nSay yes when you are done there."
+                answer = await ask(self._server, words, url=url, visit=str(place.get("elicitationId", "")))
             if answer.action != "accept":
                 return False
         return bool(places)

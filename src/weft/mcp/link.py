@@ -193,6 +193,8 @@ class Link:
             case mcp_types.ResourceListChangedNotification():
                 self._touch("resources")
                 self._touch("skills")
+            case mcp_types.ElicitCompleteNotification():
+                self._options.on_visited(self._server.config.name, message.params.elicitation_id)
             case mcp_types.ResourceUpdatedNotification():
                 self._options.on_resource(self._server.config.name, str(message.params.uri))
             case _:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 MAX_LOGINS = 3
 """How often one connection may send the person to a login: a server that always wants more is stopped."""
 LOGIN_LIMIT = 300.0
+LOGIN_VISIT = "login"
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
@@ -274,6 +275,7 @@ class Person:
 
                     async def by_callback() -> None:
                         found.append(await callback.wait())
+                        self._server.options.on_visited(self._server.config.name, LOGIN_VISIT)
                         group.cancel_scope.cancel()
 
                     async def by_hand() -> None:
@@ -306,7 +308,9 @@ class Person:
         ]
         schema: Json = {"type": "object", "properties": {"redirect_url": {"type": "string", "title": "Address"}}}
         with self._server.pause():
-            answer = await ask(self._server.config.name, "\n".join(lines), schema=schema, url=self._url)
+            answer = await ask(
+                self._server.config.name, "\n".join(lines), schema=schema, url=self._url, visit=LOGIN_VISIT
+            )
         if answer.action != "accept":
             raise OAuthFlowError("the login was declined")
         pasted = (answer.content or {}).get("redirect_url")

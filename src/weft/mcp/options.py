@@ -20,10 +20,11 @@ class InputAnswer(msgspec.Struct, frozen=True):
 
 
 class AskInput(Protocol):
-    """Asks the person for a server: a form (`schema`), a visit to `url`, or plain consent (neither)."""
+    """Asks the person for a server: a form (`schema`), a visit to `url`, or plain consent (neither). `visit` names the
+    visit, for `HostOptions.on_visited`."""
 
     async def __call__(
-        self, server: str, message: str, *, schema: Json | None = None, url: str | None = None
+        self, server: str, message: str, *, schema: Json | None = None, url: str | None = None, visit: str = ""
     ) -> InputAnswer: ...
 
 
@@ -79,6 +80,8 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     sample: Sample | None = None
     on_change: Callable[[ChangeKind, str], None] = _nothing
     on_resource: Callable[[str, str], None] = _no_updates
+    on_visited: Callable[[str, str], None] = _no_updates
+    """Told (server, visit) when a visit that the person was asked to make has been made."""
     ask_approval: bool = False
     """Whether servers that wait for approval are asked about when the session starts."""
     apps: bool = False

@@ -351,10 +351,11 @@ class InputRequested(Event, frozen=True, tag=True):
 
 
 class AskWithdrawn(Event, frozen=True, tag=True):
-    """The request is over without this surface's answer: answered elsewhere, cancelled, or its turn ended."""
+    """The request is over without this surface's answer: answered elsewhere, cancelled, or its turn ended.
+    `completed`: the visit that was asked for has been made, which may be told after the answer."""
 
     request_id: str
-    reason: Literal["answered", "cancelled", "timeout"] = "cancelled"
+    reason: Literal["answered", "cancelled", "timeout", "completed"] = "cancelled"
 
 
 # --- state --------------------------------------------------------------------------------------------------

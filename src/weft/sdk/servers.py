@@ -152,6 +152,7 @@ class Servers:
                 sample=self._sample if can_ask else None,
                 on_change=self._changed,
                 on_resource=self._resource_changed,
+                on_visited=lambda server, visit: asks.visited(f"{server}\n{visit}"),
                 ask_approval=can_ask,
                 apps=apps or options.client == "web",
                 start_delay=0.5,
@@ -368,13 +369,13 @@ class Servers:
     # --- asking
 
     async def _ask(
-        self, server: str, message: str, *, schema: Json | None = None, url: str | None = None
+        self, server: str, message: str, *, schema: Json | None = None, url: str | None = None, visit: str = ""
     ) -> "InputAnswer":
         from weft.mcp.options import InputAnswer
 
         if schema is None and url is None:
             schema = {"type": "object", "properties": {}}
-        given = await self._asks.input(server, message, schema, url)
+        given = await self._asks.input(server, message, schema, url, visit=f"{server}\n{visit}" if visit else "")
         return InputAnswer("decline") if given is None else InputAnswer(given.action, given.content)
 
     async def _sample(self, request: "SampleRequest") -> "SampleReply":

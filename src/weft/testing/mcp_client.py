@@ -38,7 +38,9 @@ def arguments_for(tool: ToolInfo) -> Json:
     return {name: made_up(table_of(properties.get(name))) for name in required}
 
 
-async def accept(server: str, message: str, *, schema: Json | None = None, url: str | None = None) -> InputAnswer:
+async def accept(
+    server: str, message: str, *, schema: Json | None = None, url: str | None = None, visit: str = ""
+) -> InputAnswer:
     """Plays the person: fills forms with their defaults, and walks through a login page by its redirect."""
     if url is not None:
         async with make_client(url, headers={}) as client:

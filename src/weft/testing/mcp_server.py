@@ -271,6 +271,8 @@ class HostileServer:
 
     def tool_visit(self, number: object, given: Message, params: Message) -> None:
         reply = self.ask("elicitation/create", {"mode": "url", "elicitationId": "e1", **given})
+        if given.get("done"):
+            self.out({"method": "notifications/elicitation/complete", "params": {"elicitationId": "e1"}})
         self.text(number, json.dumps(reply.get("result") or reply.get("error")))
 
     def tool_gate(self, number: object, given: Message, params: Message) -> None:

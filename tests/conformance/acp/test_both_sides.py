@@ -227,6 +227,7 @@ async def everything(stage: TurnStage, prompt: c.Prompt) -> None:
     form = {"type": "object", "properties": {"n": {"type": "number"}}}
     await stage.ask(e.InputRequested(request_id="r4", server="s", message="m", schema=form))
     await stage.ask(e.InputRequested(request_id="r5", server="s", message="m", url="https://example.com"))
+    await stage.emit(e.AskWithdrawn(request_id="r5", reason="completed"))
     await stage.emit(*said("Done."))
 
 
@@ -251,8 +252,11 @@ async def test_everything_that_either_side_says_is_valid(tmp_path: Path) -> None
                     c.Prompt((Text("go"), Image(Base64Source("image/png", "aGk=")))),
                 ):
                     await connection.send(command)
+                over: list[str] = []
                 async for event in connection.events():
                     match event:
+                        case e.AskWithdrawn(request_id=id_, reason="completed"):
+                            over.append(id_)
                         case e.PermissionAsked(request_id=id_):
                             await connection.send(c.PermissionAnswered(id_, "allow"))
                         case e.QuestionAsked(request_id=id_, questions=asked):
@@ -267,12 +271,14 @@ async def test_everything_that_either_side_says_is_valid(tmp_path: Path) -> None
                         case _:
                             pass
                 assert (connection.info.model, connection.info.mode) == ("m2", "plan")
+                assert len(over) == 1
             tasks.cancel_scope.cancel()
     methods = {frame.get("method") for frame in (*from_client, *from_agent)}
     assert {
         "session/prompt",
         "session/set_config_option",
         "elicitation/create",
+        "elicitation/complete",
         "session/request_permission",
     } <= methods
     assert problems(from_client, from_agent, "client", "agent") == []

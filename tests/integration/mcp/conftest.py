@@ -26,7 +26,7 @@ class Person:
         self.urls: list[str | None] = []
 
     async def __call__(
-        self, server: str, message: str, *, schema: Json | None = None, url: str | None = None
+        self, server: str, message: str, *, schema: Json | None = None, url: str | None = None, visit: str = ""
     ) -> InputAnswer:
         self.shown.append(message)
         self.urls.append(url)

@@ -135,6 +135,23 @@ async def test_t28_an_address_of_another_kind_is_never_shown(open_host: OpenHost
     assert person.shown == []
 
 
+async def test_a_server_tells_that_the_person_has_been_there(open_host: OpenHost):
+    told: list[tuple[str, str]] = []
+    heard = anyio.Event()
+
+    def on_visited(server: str, visit: str) -> None:
+        told.append((server, visit))
+        heard.set()
+
+    async with open_host(hostile(tools=["visit"]), ask_input=Person(YES), on_visited=on_visited) as host:
+        await ready(host)
+        asked = {"message": "Go", "url": "https://example.com", "done": True}
+        assert (await called(host, "visit", asked))["action"] == "accept"
+        with anyio.fail_after(30):
+            await heard.wait()
+    assert told == [("bad", "e1")]
+
+
 async def test_t29_roots_are_the_granted_folders_as_they_really_are(open_host: OpenHost, tmp_path: Path):
     real = tmp_path / "real"
     real.mkdir()

@@ -24,7 +24,7 @@ class Browser(Person):
     """A person who goes where they are sent and pastes the address that they end at."""
 
     async def __call__(
-        self, server: str, message: str, *, schema: Json | None = None, url: str | None = None
+        self, server: str, message: str, *, schema: Json | None = None, url: str | None = None, visit: str = ""
     ) -> InputAnswer:
         self.shown.append(message)
         self.urls.append(url)

@@ -4,9 +4,9 @@ import anyio
 
 from weft.agent.asks import Asks
 from weft.agent.options import ALL_ASKS
-from weft.schema.commands import PermissionAnswered, PlanAnswered, QuestionAnswered
+from weft.schema.commands import InputGiven, PermissionAnswered, PlanAnswered, QuestionAnswered
 from weft.schema.content import ToolUse
-from weft.schema.events import AgentEvent, AskWithdrawn, PermissionAsked, Question, QuestionAsked
+from weft.schema.events import AgentEvent, AskWithdrawn, InputRequested, PermissionAsked, Question, QuestionAsked
 from weft.tools.port import PlanVerdict
 
 USE = ToolUse("t", "Bash", {"command": "ls"})
@@ -59,3 +59,49 @@ async def test_answers_of_each_kind_reach_their_asker():
     with anyio.fail_after(30):
         assert await asks.question("t", [Question("why?")]) == {"why?": "because"}
         assert await asks.plan("t", "do it") == PlanVerdict(approved=True, mode="acceptEdits")
+
+
+async def test_a_visit_that_was_made_is_told_after_the_answer():
+    events: list[AgentEvent] = []
+    asks = Asks(events.append, ALL_ASKS)
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: asks.input("s", "go", None, "https://example.com", visit="v"))
+            while not events:
+                await anyio.sleep(0)
+            asks.answer(InputGiven("ask_1", "accept"))
+    asks.visited("another")
+    asks.visited("v")
+    asks.visited("v")
+    assert [event.reason for event in events if isinstance(event, AskWithdrawn)] == ["answered", "completed"]
+
+
+async def test_a_visit_that_was_made_answers_the_question_that_is_still_open():
+    asks = Asks(lambda event: made(event), ALL_ASKS)
+    reasons: list[str] = []
+
+    def made(event: AgentEvent) -> None:
+        if isinstance(event, InputRequested):
+            asks.visited("v")
+        elif isinstance(event, AskWithdrawn):
+            reasons.append(event.reason)
+
+    with anyio.fail_after(30):
+        given = await asks.input("s", "go", None, "https://example.com", visit="v")
+    assert given is not None and given.action == "accept" and reasons == ["completed"]
+
+
+async def test_a_visit_that_was_declined_is_never_completed():
+    asks = Asks(lambda event: refuse(event), ALL_ASKS)
+    reasons: list[str] = []
+
+    def refuse(event: AgentEvent) -> None:
+        if isinstance(event, InputRequested):
+            asks.answer(InputGiven(event.request_id, "decline"))
+        elif isinstance(event, AskWithdrawn):
+            reasons.append(event.reason)
+
+    with anyio.fail_after(30):
+        await asks.input("s", "go", None, "https://example.com", visit="v")
+    asks.visited("v")
+    assert reasons == ["answered"]

@@ -55,7 +55,9 @@ async def test_t01_enabling_it_shows_everything_and_remembers_a_yes(tmp_path: Pa
     folder, home = project(tmp_path, **ENTRY), tmp_path / "home"
     shown: list[str] = []
 
-    async def person(server: str, message: str, *, schema: Json | None = None, url: str | None = None) -> InputAnswer:
+    async def person(
+        server: str, message: str, *, schema: Json | None = None, url: str | None = None, visit: str = ""
+    ) -> InputAnswer:
         shown.append(message)
         return InputAnswer("accept")
 

@@ -260,3 +260,31 @@ async def test_what_only_the_agent_knows_completes_a_prompt_by_a_method_of_our_o
         answer = await client.ask("_weft/complete", {"sessionId": session, "text": "/mcp__maps__find Par"})
         shown = {"label": "Paris", "insert": "Paris", "detail": "city", "more": False}
         assert answer["result"] == {"start": 17, "items": [shown]}
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_the_client_is_told_when_the_person_has_been_at_the_address(answered: bool) -> None:
+    seen = anyio.Event()
+
+    async def turn(stage: Stage, prompt: c.Prompt) -> None:
+        asked = e.InputRequested(request_id="r", server="s", message="m", url="https://example.com")
+        if answered:
+            await stage.ask(asked)
+        else:
+            await stage.emit(asked)
+            await seen.wait()
+        await stage.emit(e.AskWithdrawn(request_id="r", reason="completed"), *said("Done."))
+
+    async with agent([turn]) as client:
+        session = await client.open(elicitation={"url": {}})
+        await client.send("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}, 9)
+        while (frame := await client.read()).get("method") != "elicitation/create":
+            pass
+        visit, number = frame["params"]["elicitationId"], frame["id"]
+        seen.set()
+        if answered:
+            await client.raw({"jsonrpc": "2.0", "id": number, "result": {"action": "accept"}})
+        assert (await client.until(9))["result"] == {"stopReason": "end_turn"}
+    told = {frame["method"]: frame["params"] for frame in client.heard if "method" in frame}
+    assert told["elicitation/complete"] == {"elicitationId": visit}
+    assert answered or told["$/cancel_request"] == {"requestId": number}

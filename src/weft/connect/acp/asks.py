@@ -40,6 +40,8 @@ class Pending(msgspec.Struct, frozen=True):
     shape: str
     options: tuple[PermissionOption, ...] = ()
     fields: tuple[Field, ...] = ()
+    visit: str = ""
+    """The agent's name for a visit to an address, by which it tells when the person has been there."""
 
 
 class _Meta(msgspec.Struct):
@@ -142,7 +144,7 @@ def _questions(value: object) -> tuple[tuple[e.Question, ...], tuple[Field, ...]
 def _elicitation(request: Elicitation, request_id: str) -> Pending:
     if request.mode == "url" or request.url:
         event = e.InputRequested(request_id=request_id, server="agent", message=request.message, url=request.url or "")
-        return Pending(event, "form")
+        return Pending(event, "form", visit=request.elicitation_id or "")
     schema = request.requested_schema or {}
     properties = cast(Json, schema.get("properties")) if isinstance(schema.get("properties"), dict) else {}
     questions: list[e.Question] = []

@@ -18,7 +18,7 @@ from weft.connect.acp.fold import Fold
 from weft.connect.acp.host import Host
 from weft.connect.acp.modes import thinking_id, to_controls
 from weft.connect.acp.options import CAPABILITIES, AcpOptions, extra_directories, load_method
-from weft.connect.acp.prompt import to_prompt, to_reason
+from weft.connect.acp.prompt import changed, to_prompt, to_reason
 from weft.connect.acp.start import Opener
 from weft.connect.acp.terminals import HostTerminal, HostTerminals
 from weft.errors import ConnectionLost, TransportError
@@ -61,6 +61,7 @@ class AcpConnection:
         self._wake = anyio.Event()
         self._ids = itertools.count(1)
         self._pending: dict[str, tuple[asks.Pending, anyio.Event, list[object]]] = {}
+        self._visits: dict[str, str] = {}
         self._attached: set[str] = set()
         self._turn: anyio.CancelScope | None = None
         self._cancelled = False
@@ -328,11 +329,7 @@ class AcpConnection:
                     await self._queue_changed()
                 self._wake.set()
             case c.DropPrompt(id=id_, replace=words):
-                self._queue = [
-                    msgspec.structs.replace(prompt, content=words) if prompt.id == id_ and words else prompt
-                    for prompt in self._queue
-                    if prompt.id != id_ or words
-                ]
+                self._queue = changed(self._queue, id_, words)
                 await self._queue_changed()
             case c.Cancel(drop_queue=drop):
                 await self._cancel(drop=drop)
@@ -414,20 +411,23 @@ class AcpConnection:
     # --- what the agent says and asks -------------------------------------------------------------------------
 
     async def _notified(self, method: str, params: msgspec.Raw) -> None:
+        if method == "elicitation/complete":
+            return await self._visited(msgspec.json.decode(params, type=s.VisitOver).elicitation_id)
         if method != "session/update":
             _log.debug("ignored notification %s", method)
-            return
+            return None
         note = msgspec.json.decode(params, type=s.UpdateNote)
         update = decode_update(note.update)
         if self.session_id and note.session_id != self.session_id:
-            return
+            return None
         of_turn = isinstance(update, AgentChunk | ThoughtChunk | ToolCall | ToolCallUpdate)
         if of_turn and self._turn is None and not self._fold.replaying:
             _log.debug("dropped a stale update")
-            return
+            return None
         await self._emit(*self._fold.feed(update))
         if isinstance(update, ToolCall | ToolCallUpdate):
             await self._attach_terminals(update)
+        return None
 
     async def _attach_terminals(self, update: ToolFields) -> None:
         """A call shows a terminal from now on: what it has said already comes first."""
@@ -452,6 +452,8 @@ class AcpConnection:
         answered, box = anyio.Event(), list[object]()
         request_id = pending.event.request_id
         self._pending[request_id] = (pending, answered, box)
+        if pending.visit:
+            self._visits[pending.visit] = request_id
         await self._emit(pending.event)
         try:
             await answered.wait()
@@ -470,6 +472,13 @@ class AcpConnection:
             answered.set()
         if isinstance(command, c.PermissionAnswered) and command.interrupt:
             await self._cancel(drop=False)
+
+    async def _visited(self, visit: str) -> None:
+        """The person has been where the agent sent them: a question that is still open is answered."""
+        request_id = self._visits.pop(visit, None)
+        if request_id is not None:
+            await self._answered(c.InputGiven(request_id, "accept"))
+            await self._emit(e.AskWithdrawn(request_id=request_id, reason="completed"))
 
     async def _withdraw_all(self) -> None:
         for request_id, (_, answered, _) in list(self._pending.items()):

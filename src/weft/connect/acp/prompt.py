@@ -1,10 +1,22 @@
 """A prompt of ours as ACP content, and how its turn ended. Kinds that the agent does not take become text, so that
 nothing is lost."""
 
+import msgspec
+
 from weft.protocols.acp.content import ContentBlock, EmbeddedResource, ImageContent, Resource, text
 from weft.protocols.acp.session import PromptCapabilities
+from weft.schema.commands import Prompt
 from weft.schema.content import AnyBlock, Base64Source, Content, Document, Image, Text, TextSource, UrlSource
 from weft.schema.events import TurnReason
+
+
+def changed(queue: list[Prompt], id_: str, words: str | None) -> list[Prompt]:
+    """Waiting prompts, with one of them taken out or said in other words."""
+    return [
+        msgspec.structs.replace(prompt, content=words) if prompt.id == id_ and words else prompt
+        for prompt in queue
+        if prompt.id != id_ or words
+    ]
 
 
 def to_prompt(content: str | Content, takes: PromptCapabilities) -> tuple[ContentBlock, ...]:

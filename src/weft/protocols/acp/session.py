@@ -313,6 +313,12 @@ class TerminalOutput(Wire, frozen=True, kw_only=True):
     exit_status: ExitStatus | None = None
 
 
+class VisitOver(Wire, frozen=True, kw_only=True):
+    """`elicitation/complete`: the person has been where an elicitation sent them."""
+
+    elicitation_id: str
+
+
 class Elicitation(Wire, frozen=True, kw_only=True):
     mode: str
     message: str

@@ -226,11 +226,20 @@ def chosen_answer(question: e.Question, raw: msgspec.Raw) -> str | None:
 # --- input for MCP servers ------------------------------------------------------------------------------------
 
 
+def visit_id(session_id: str, request_id: str) -> str:
+    """One connection may have several sessions, which count their requests alike."""
+    return f"{session_id}-{request_id}"
+
+
 def input_request(event: e.InputRequested, session_id: str) -> s.Elicitation:
     message = f"{event.server}: {event.message}" if event.server else event.message
     if event.url is not None:
         return s.Elicitation(
-            mode="url", message=message, session_id=session_id, elicitation_id=event.request_id, url=event.url
+            mode="url",
+            message=message,
+            session_id=session_id,
+            elicitation_id=visit_id(session_id, event.request_id),
+            url=event.url,
         )
     schema: Json = {"type": "object", "properties": {}, **(event.schema or {})}
     return s.Elicitation(mode="form", message=message, session_id=session_id, requested_schema=schema)

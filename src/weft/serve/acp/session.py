@@ -68,6 +68,8 @@ class AcpSession:
         self._dropped: set[str] = set()
         """Prompts that were cancelled before their turn began: should it begin after all, it is ended."""
         self._asks: dict[str, anyio.CancelScope] = {}
+        self._visits: set[str] = set()
+        """Addresses that the client sent the person to, by their requests."""
         self._number = 0
         self._info_changed = anyio.Event()
         self._completing: dict[str, Awaited[e.Completed]] = {}
@@ -103,11 +105,11 @@ class AcpSession:
     async def _hear(self, event: e.AgentEvent, tasks: TaskGroup) -> None:
         match event:
             case e.PermissionAsked() | e.QuestionAsked() | e.PlanProposed() | e.InputRequested():
-                tasks.start_soon(self._ask, event)
+                scope = self._asks[event.request_id] = anyio.CancelScope()
+                tasks.start_soon(self._ask, event, scope)
                 return
-            case e.AskWithdrawn(request_id=id_):
-                if scope := self._asks.get(id_):
-                    scope.cancel()
+            case e.AskWithdrawn(request_id=id_, reason=reason):
+                await self._withdrawn(id_, completed=reason == "completed")
                 return
             case e.TurnStarted(turn_id=turn_id, prompt_ids=ids):
                 if self._dropped.intersection(ids):
@@ -223,10 +225,9 @@ class AcpSession:
 
     # --- asking -----------------------------------------------------------------------------------------------
 
-    async def _ask(self, event: asks.Ask) -> None:
+    async def _ask(self, event: asks.Ask, scope: anyio.CancelScope) -> None:
         answer: c.Answer | None = None
-        with anyio.CancelScope() as scope:
-            self._asks[event.request_id] = scope
+        with scope:
             try:
                 answer = await self._asked(event)
             except (RpcError, TransportError, msgspec.MsgspecError) as error:
@@ -239,6 +240,17 @@ class AcpSession:
                 await self._connection.send(answer)
             except WeftError as error:
                 _log.debug("an answer came too late: %s", error)
+
+    async def _withdrawn(self, request_id: str, *, completed: bool) -> None:
+        if completed and request_id in self._visits:
+            self._visits.discard(request_id)
+            try:
+                over = s.VisitOver(elicitation_id=asks.visit_id(self.id, request_id))
+                await self._client.notify("elicitation/complete", over)
+            except TransportError as error:
+                _log.debug("the end of a visit was not told: %s", error)
+        if scope := self._asks.get(request_id):
+            scope.cancel()
 
     async def _asked(self, event: asks.Ask) -> c.Answer:
         match event:
@@ -288,8 +300,14 @@ class AcpSession:
         offered = forms is not None and (forms.url if event.url is not None else forms.form) is not None
         if not offered:
             return c.InputGiven(event.request_id, "decline")
-        raw = await self._client.call("elicitation/create", asks.input_request(event, self.id))
-        return asks.input_answer(event, raw)
+        if event.url is not None:
+            self._visits.add(event.request_id)
+        answer = asks.input_answer(
+            event, await self._client.call("elicitation/create", asks.input_request(event, self.id))
+        )
+        if answer.action != "accept":
+            self._visits.discard(event.request_id)
+        return answer
 
     async def _if_known(self, method: str, params: object) -> msgspec.Raw | None:
         """None when the client does not know the method."""
