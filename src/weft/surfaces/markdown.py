@@ -131,17 +131,22 @@ class MarkdownStream:
             return finished, self._fence.html
         return finished, self._show(self._open) if tail is None else tail
 
+    def hold(self, text: str) -> None:
+        """Text of which nothing is shown before the end."""
+        self._open += text
+
     def end(self) -> list[str]:
-        """The last block, as it is."""
-        rest, _ = self._finish()
+        """What is left, as it is."""
+        rest, last = self._finish(at_end=True)
         if self._open.strip():
-            rest.append(self._show(self._open))
+            rest.append(self._show(self._open) if last is None else last)
         self._open = ""
         return rest
 
-    def _finish(self) -> tuple[list[str], str | None]:
-        """Blocks before the last one that whole lines begin; and that one, when nothing but it is left."""
-        whole = self._open.rfind("\n") + 1
+    def _finish(self, *, at_end: bool = False) -> tuple[list[str], str | None]:
+        """Blocks before the last one that whole lines begin; and that one, when nothing but it is left. At the end
+        the last line is whole as it is."""
+        whole = len(self._open) if at_end else self._open.rfind("\n") + 1
         env = self._env()
         tokens = _parser().parse(self._open[:whole], env)
         starts = [at for at, token in enumerate(tokens) if token.level == 0 and token.map and token.nesting >= 0]
@@ -154,7 +159,7 @@ class MarkdownStream:
             last = tokens[starts[-1]].map
             assert last is not None
             self._open = self._open[sum(len(line) for line in lines[: last[0]]) :]
-            whole = len(self._open) - len(self._open[self._open.rfind("\n") + 1 :])
+            whole = len(self._open) if at_end else self._open.rfind("\n") + 1
             self._targets = dict(env.get("references", {}))
         return shown[:-1], shown[-1] if whole == len(self._open) else None
 

@@ -173,7 +173,7 @@ def test_a_picture_is_pasted_a_text_is_dropped_and_a_file_is_mentioned(serve: Se
     here.page.wait_for_selector(".attachments .chip >> text=notes.txt")
     here.page.focus(".composer textarea")
     here.page.keyboard.type("Look at @she")
-    here.page.wait_for_selector(".completion-item >> text=src/shelf.py")
+    here.page.wait_for_selector(".completion-item.on >> text=src/shelf.py")
     here.shot("mention")
     here.page.keyboard.press("Enter")
     here.page.keyboard.press("Enter")

@@ -11,12 +11,12 @@ from tests.integration.web.hosting import Served, Talk, served
 from weft.paths import weft_home
 from weft.schema.commands import Prompt, SetModel
 from weft.schema.content import Document, Image, Text
-from weft.schema.events import SessionInfo
+from weft.schema.events import AgentEvent, PromptAdded, SessionInfo
 from weft.schema.messages import Message, Reply, Usage
 from weft.schema.records import AssistantRecord, Origin, UserRecord
 from weft.sessions.store import FileStore
 from weft.settings import load_settings
-from weft.surfaces.web.frames import AgentState
+from weft.surfaces.web.frames import AgentState, Row
 from weft.surfaces.web.panels import HostPanels
 from weft.surfaces.web.ports import EditorSight, Opening
 from weft.surfaces.web.shelf import SessionShelf
@@ -371,3 +371,40 @@ async def test_a_message_that_is_sent_again_with_its_key_counts_once(tmp_path: P
                 assert (await talk.frame("reply"))["request"] == request
             await talk.chunk("turn_end")
         assert [type(command) for command in site.agents[-1].commands] == [Prompt]
+
+
+class LongShelf:
+    """One conversation of many messages."""
+
+    def rows(self, folders: Sequence[str]) -> Sequence[Row]:
+        return [Row(id="long", title="A long talk", folder=folders[0])]
+
+    def events(self, session_id: str) -> Sequence[AgentEvent]:
+        return [
+            PromptAdded(id=f"u{number}", content=(Text(f"Message {number}."),), replay=True) for number in range(1000)
+        ]
+
+
+async def test_two_pages_that_go_far_back_both_see_every_message_once(tmp_path: Path) -> None:
+    wanted = [f"Message {number}." for number in range(1000)]
+    async with served(tmp_path, shelf=LongShelf()) as site:
+        await site.log_in()
+        async with site.connect() as one, site.connect() as other:
+            talks = [Talk(one), Talk(other)]
+            texts: list[list[str]] = [[], []]
+            keys: list[str | None] = [None, None]
+            for number, talk in enumerate(talks):
+                await talk.send("switchConversation", conversation="long")
+                opened = await talk.frame("conversationOpened")
+                texts[number] = [chunk["text"] for chunk in opened["chunks"] if chunk["type"] == "user_message"]
+                keys[number] = opened["older"]
+            # One page goes back in two steps for each step of the other.
+            while any(keys):
+                for number in (0, 0, 1):
+                    if (key := keys[number]) is None:
+                        continue
+                    await talks[number].send("olderMessages", conversation="long", before=key)
+                    older = await talks[number].frame("older")
+                    texts[number][:0] = [chunk["text"] for chunk in older["chunks"]]
+                    keys[number] = older.get("older")
+            assert texts == [wanted, wanted]

@@ -14,6 +14,7 @@ from typing import Literal, Protocol, cast
 import anyio
 import anyio.abc
 import msgspec
+from anyio import to_thread
 
 from weft.connect.port import Connection
 from weft.errors import ConnectionLost, WeftError
@@ -92,6 +93,7 @@ class Conversation:
         self._changed = changed
         self._weaver = Weaver()
         self._past = Past()
+        self._going_far_back = anyio.Lock()
         self._running = False
         self._lost = False
         self._stopped = False
@@ -168,19 +170,26 @@ class Conversation:
         self._past = Past(events)
         self.publish(self._past.take())
 
-    def older(self, key: str) -> tuple[tuple[StreamChunk, ...], str | None]:
-        """The part before `key`, and the key of what is before that."""
-        if key != PAST:
+    async def older(self, key: str) -> tuple[tuple[StreamChunk, ...], str | None]:
+        """The part before `key`, and the key of what is before that. Rendering it holds nobody else up."""
+        if not key.startswith(PAST):
             chunks, before = self.log.before(key)
-        else:
-            chunks, before = self.log.prepend(self._past.take()), None
-        return chunks, before or (PAST if self._past else None)
+            return chunks, before or self._before_all()
+        async with self._going_far_back:
+            shown = key.removeprefix(PAST)
+            if shown != self.log.first:  # Another page went back before this one.
+                chunks, before = self.log.before(shown, itself=False)
+                if chunks:
+                    return chunks, before or self._before_all()
+            chunks = self.log.prepend(await to_thread.run_sync(self._past.take))
+            return chunks, self._before_all()
+
+    def _before_all(self) -> str | None:
+        return PAST + self.log.first if self._past else None
 
     def _whole(self) -> ConversationOpened:
         chunks, older = self.log.tail()
-        return ConversationOpened(
-            row=self.row, seq=self.log.seq, chunks=chunks, older=older or (PAST if self._past else None)
-        )
+        return ConversationOpened(row=self.row, seq=self.log.seq, chunks=chunks, older=older or self._before_all())
 
     def expect_rewind(self, message_id: str) -> None:
         """The message and all after it are forgotten when the agent says that it has gone back."""

@@ -143,7 +143,7 @@ class Desk:
             case m.ForkConversation(message_id=until):
                 await self._fork(conversation, until)
             case m.OlderMessages(before=key):
-                chunks, older = conversation.older(key)
+                chunks, older = await conversation.older(key)
                 self._page.push(encode_frame(Older(conversation=conversation.id, chunks=chunks, older=older)))
             case m.EditQueued(id=id, text=text):
                 await conversation.send(c.DropPrompt(id, text), hub.group)

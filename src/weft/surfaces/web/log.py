@@ -81,9 +81,15 @@ class ChunkLog:
         chunks, older = self._page(len(self._items))
         return (*self._state.values(), *chunks), older
 
-    def before(self, key: str) -> tuple[tuple[StreamChunk, ...], str | None]:
+    @property
+    def first(self) -> str:
+        """The key of the first item; empty when there is none."""
+        return next(iter(self._items), "")
+
+    def before(self, key: str, *, itself: bool = True) -> tuple[tuple[StreamChunk, ...], str | None]:
+        """A page that ends with the item `key`, or right before it."""
         keys = list(self._items)
-        return self._page(keys.index(key) + 1) if key in self._items else ((), None)
+        return self._page(keys.index(key) + itself) if key in self._items else ((), None)
 
     def prepend(self, chunks: Iterable[StreamChunk]) -> tuple[StreamChunk, ...]:
         """Puts what was said before all else in its place, in short; gives it back that way."""

@@ -11,9 +11,11 @@ from weft.surfaces.web.stream import StreamChunk
 from weft.surfaces.web.weave import Weaver
 
 PART: Final = 60
-"""Messages and tool calls of one part; more, up to the beginning of that turn."""
-MARK: Final = "past"
-"""The key by which a page asks for the part before all that it has."""
+"""Messages and tool calls of the first part; more, up to the beginning of that turn."""
+MOST: Final = 240
+"""Of any later one. Each part has twice as many as the one before: who goes far back goes there faster."""
+MARK: Final = "past:"
+"""With the first item that a page has: the key by which it asks for what is before all of it."""
 
 
 class Past:
@@ -29,7 +31,8 @@ class Past:
     def take(self) -> list[StreamChunk]:
         """The last part that was not taken yet, in order."""
         at, seen = len(self._events), 0
-        while at > 0 and (seen < PART or not _begins(self._events[at])):
+        wanted = min(MOST, PART << self._number)
+        while at > 0 and (seen < wanted or not _begins(self._events[at])):
             at -= 1
             seen += isinstance(self._events[at], PromptAdded | MessageDone | ToolEnded)
         part, self._events = self._events[at:], self._events[:at]

@@ -78,6 +78,7 @@ class _Block:
         self.stream = MarkdownStream()
         self.since = 0.0
         self.pending = ""
+        self.at_once = False
 
     @property
     def part_id(self) -> str:
@@ -180,6 +181,7 @@ class Weaver:
         if chunk.id in self._done:
             return []
         block = self._open.pop(chunk.id, None) or _Block(chunk.id, chunk.parent)
+        block.at_once = not block.said
         block.pending += chunk.text[block.said :]
         self._done.add(chunk.id)
         return [*self._say(block), *self._close(block)]
@@ -214,6 +216,9 @@ class Weaver:
                     out.append(ThinkingStart(id=block.part_id, parent=block.parent))
             if kind == "thinking":
                 out.append(ThinkingContent(id=block.part_id, text=text, parent=block.parent))
+                continue
+            if block.at_once:
+                block.stream.hold(text)
                 continue
             html, tail = block.stream.feed(text)
             rest = text if tail is None else ""

@@ -74,6 +74,14 @@ export class Completion {
     return true;
   }
 
+  /** What is listed was found for fewer letters: what does not fit any more goes away before the answer is there. */
+  narrow({ sign, query }) {
+    if (!this.open) return;
+    this.items = this.items.filter((item) => item.name.startsWith(sign) && inOrder(query.toLowerCase(), item.name.slice(1).toLowerCase()));
+    this.at = 0;
+    this.draw();
+  }
+
   async find({ sign, query }) {
     const info = this.info() ?? {};
     const fits = (text) => text.toLowerCase().includes(query.toLowerCase());
@@ -137,4 +145,14 @@ export class Completion {
     event.stopPropagation();
     return true;
   }
+}
+
+/** Whether the letters of `query` stand in `text`, in this order. */
+function inOrder(query, text) {
+  let at = 0;
+  for (const letter of query) {
+    at = text.indexOf(letter, at) + 1;
+    if (!at) return false;
+  }
+  return true;
 }

@@ -246,7 +246,7 @@ class Page {
     else if (scrollTop < this.lastTop - 1 && this.byHand) this.stuck = false;
     this.lastTop = scrollTop;
     this.latest.hidden = this.stuck || rest < 300;
-    if (scrollTop < 400) this.shown?.askOlder();
+    if (scrollTop < 1500) this.shown?.askOlder();
   }
 
   follow() {

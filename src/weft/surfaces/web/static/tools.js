@@ -14,6 +14,8 @@ const KINDS = {
 };
 const OPEN = new Set(["edit", "execute", "delete", "move"]);
 const LINES = 400;
+const FOLDED = 14;
+const COLUMNS = 110;
 
 export class ToolCard {
   /** `open(path)` shows a file; `stop(taskId)` ends a background task. */
@@ -125,16 +127,18 @@ export class ToolCard {
   }
 }
 
+/** Told from the text, not from its height: asking for that would lay out what nobody looks at yet. */
 function foldLong(pre) {
-  requestAnimationFrame(() => {
-    if (pre.scrollHeight <= 260) return;
-    pre.classList.add("folded");
-    const more = h("button.fold", { type: "button", onclick: () => {
-      const folded = pre.classList.toggle("folded");
-      more.textContent = t(folded ? "tool.more" : "tool.less");
-    } }, t("tool.more"));
-    pre.after(more);
-  });
+  let rows = 0;
+  for (const line of pre.textContent.split("\n")) rows += 1 + Math.floor(line.length / COLUMNS);
+  if (rows <= FOLDED) return;
+  pre.classList.add("folded");
+  const more = h("button.fold", { type: "button", "aria-expanded": "false", onclick: () => {
+    const folded = pre.classList.toggle("folded");
+    more.textContent = t(folded ? "tool.more" : "tool.less");
+    more.setAttribute("aria-expanded", String(!folded));
+  } }, t("tool.more"));
+  pre.after(more);
 }
 
 function label(chunk) {
