@@ -23,7 +23,7 @@ ROOMS = {
     "permissions": 15,
     "protocols": 9,
     "providers": 8,
-    "schema": 9,
+    "schema": 10,
     "sdk": 15,
     "serve": 7,
     "sessions": 9,

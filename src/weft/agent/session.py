@@ -7,9 +7,8 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from pathlib import Path
 from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
 import anyio
 import msgspec
@@ -17,12 +16,13 @@ import msgspec
 from weft.agent.accumulator import Accumulator
 from weft.agent.asks import Asks
 from weft.agent.channel import Channel
-from weft.agent.history import Addition, History, new_id
+from weft.agent.history import Addition, new_id
 from weft.agent.inbox import Inbox
 from weft.agent.intake import Intake, Taken
 from weft.agent.keeping import keep, mark_interrupt, unopened
 from weft.agent.loop import TurnOver
 from weft.agent.moments import IDLE_AFTER, Moments, StartSource
+from weft.agent.session_port import Control, Thread
 from weft.agent.state import State
 from weft.agent.turn import Limits, Turn
 from weft.agent.wishes import granted
@@ -50,16 +50,14 @@ from weft.schema.commands import (
     SetTitle,
     StopTask,
 )
-from weft.schema.content import Content, Json, Text, text_of
+from weft.schema.content import Content, Text, text_of
 from weft.schema.events import (
     AgentEvent,
-    Completed,
     MessageDone,
     Notice,
     QueueChanged,
     SessionInfo,
     SessionStarted,
-    TaskInfo,
     TurnEnded,
     TurnReason,
     TurnStarted,
@@ -69,69 +67,6 @@ from weft.schema.wire import as_blocks
 from weft.settings import Settings
 
 logger = logging.getLogger(__name__)
-
-
-class Thread(Protocol):
-    """One history with a loop on it: the main conversation, or a subagent."""
-
-    @property
-    def history(self) -> History: ...
-
-    async def run(self, turn: Turn) -> Reply: ...
-
-
-class Control(Protocol):
-    """What a session does for commands that are not prompts. Each takes effect at once or says why not.
-
-    Raises:
-        UsageError: it cannot be done; the sentence becomes a notice.
-    """
-
-    async def set_model(self, model: str | None) -> None: ...
-
-    async def compact(self, history: History, instructions: str) -> str:
-        """What was done, for the person."""
-        ...
-
-    async def rewind(self, command: Rewind) -> str: ...
-
-    async def rewind_files(self, message_id: str, *, dry_run: bool) -> Json: ...
-
-    async def context_usage(self) -> Json: ...
-
-    async def clear(self) -> None:
-        """A new conversation, with a new id and an empty history."""
-        ...
-
-    async def stop_task(self, task_id: str) -> None: ...
-
-    async def server(self, command: ServerCommand) -> None: ...
-
-    def tasks(self) -> Sequence[TaskInfo]:
-        """Background commands and subagents, running or ended."""
-        ...
-
-    async def read(self, path: Path) -> bytes: ...
-
-    async def set_servers(self, servers: Json) -> Json:
-        """The caller's own MCP servers from now on: what was added and removed, and what could not be."""
-        ...
-
-    async def app_call(self, command: AppCall) -> None:
-        """Always ends in a `ToolEnded` with the command's id."""
-        ...
-
-    async def complete(self, command: Complete) -> Completed:
-        """What could come next in a prompt that is being typed."""
-        ...
-
-    async def delegate(self, agent: str, name: str, content: Content) -> str:
-        """What the agent answers when it is given the work of the command `name`."""
-        ...
-
-    async def shell(self, command: str) -> str:
-        """A `!command` of the person, through the gate; its output."""
-        ...
 
 
 class Session:

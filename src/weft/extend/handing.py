@@ -7,7 +7,7 @@ import anyio
 from weft.agent.asks import Asks
 from weft.agent.history import History
 from weft.agent.loop import TurnOver
-from weft.agent.session import Thread
+from weft.agent.session_port import Thread
 from weft.agent.turn import Turn
 from weft.extend.api import Followup, Model
 from weft.extend.participants import Asked, Participants
