@@ -1,11 +1,14 @@
 """`weft acp`: Weft as an ACP agent, on standard input and output or on a WebSocket."""
 
-import argparse
 import os
-import secrets
 import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from weft.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
 
 DESCRIPTION = """Offers Weft to any ACP client. Without --port it speaks on standard input and output, as editors
 expect; with --port it listens on ws://127.0.0.1:PORT/acp, for standard clients and for iFlow's."""
@@ -18,8 +21,14 @@ EPILOG = """examples:
 The token may also be in WEFT_ACP_TOKEN; the word none there is the same as --no-token."""
 
 
+DEFAULTS = SimpleNamespace(port=None, model=None, permission_mode=None, debug=False, draft_v2=False)
+"""What editors start is `weft acp` alone: reading no arguments is not worth a parser."""
+COLLECT_AFTER = 2.0
+"""Seconds in which a session is opened: importing makes many objects and no garbage."""
+
+
 def main(argv: list[str]) -> int:
-    arguments = parse(argv)
+    arguments = parse(argv) if argv else DEFAULTS
     if arguments.debug:
         import logging
 
@@ -33,13 +42,23 @@ def main(argv: list[str]) -> int:
     if arguments.port is None:
         from weft.serve.acp.server import serve_stdio
 
-        anyio.run(serve_stdio, open_session, store, arguments.draft_v2)
+        async def speak() -> None:
+            import asyncio
+
+            from weft.cli.main import collecting
+
+            asyncio.get_running_loop().call_later(COLLECT_AFTER, collecting)
+            await serve_stdio(open_session, store, arguments.draft_v2)
+
+        anyio.run(speak)
         return 0
     token = find_token(arguments)
 
     async def listen() -> None:
+        from weft.cli.main import collecting
         from weft.serve.acp.server import serve_websocket
 
+        collecting()
         await serve_websocket(
             open_session,
             store,
@@ -55,7 +74,9 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
+def parse(argv: list[str]) -> "argparse.Namespace":
+    import argparse
+
     parser = argparse.ArgumentParser(
         prog="weft acp",
         description=DESCRIPTION,
@@ -76,7 +97,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def find_token(arguments: argparse.Namespace) -> str | None:
+def find_token(arguments: "argparse.Namespace | SimpleNamespace") -> str | None:
     """
     Raises:
         UsageError: the token cannot be read or is too short.
@@ -92,7 +113,7 @@ def find_token(arguments: argparse.Namespace) -> str | None:
             raise UsageError(f"--token-file: cannot read {arguments.token_file}: {error.strerror}.") from error
     if given and len(given) < 16:
         raise UsageError("The token must have 16 characters or more.", hint="openssl rand -hex 16 makes one.")
-    return given or secrets.token_hex(16)
+    return given or os.urandom(16).hex()
 
 
 def announce(port: int, token: str | None) -> None:

@@ -54,7 +54,8 @@ def run(argv: list[str]) -> int:
     from weft.cli.table import SUBCOMMANDS
 
     if argv and argv[0] in SUBCOMMANDS:
-        collecting()
+        if argv[0] != "acp":  # It begins to collect when its session is open.
+            collecting()
         return import_module(SUBCOMMANDS[argv[0]][0]).main(argv[1:])
     from weft.cli.start import start
 

@@ -14,9 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 import anyio
-import anyio.from_thread
 import anyio.lowlevel
-import anyio.to_thread
 
 from weft.errors import TransportError
 from weft.transports.messages import MAX_MESSAGE, LineStream
@@ -36,6 +34,8 @@ class _Input:
         threading.Thread(target=self._loop, name="stdin", daemon=True).start()
 
     def _loop(self) -> None:
+        from anyio import from_thread
+
         while True:
             try:
                 data = os.read(self._descriptor, _CHUNK)
@@ -43,7 +43,7 @@ class _Input:
                 data = b""
             self._chunks.append(data)
             try:
-                anyio.from_thread.run_sync(self._event.set, token=self._token)
+                from_thread.run_sync(self._event.set, token=self._token)
             except (RuntimeError, anyio.RunFinishedError):
                 return
             if not data:
@@ -120,7 +120,9 @@ def stdio_stream(*, max_line: int = MAX_MESSAGE) -> LineStream:
             if len(data) <= _CHUNK:
                 put(data)
             else:
-                await anyio.to_thread.run_sync(put, data)
+                from anyio import to_thread
+
+                await to_thread.run_sync(put, data)
         except OSError as error:
             raise TransportError("standard output is closed") from error
 

@@ -4,18 +4,19 @@ terminals. What the editor does not offer goes to the workspace behind it."""
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
-import anyio.to_thread
 import msgspec
 
 from weft.errors import TransportError, WorkspaceError
 from weft.protocols.acp import session as s
 from weft.protocols.acp.frames import RpcError
-from weft.workspace.folder_note import FolderNote
 from weft.workspace.local import LocalWorkspace
 from weft.workspace.port import FileStat, Process, RunSpec, Workspace
+
+if TYPE_CHECKING:
+    from weft.workspace.folder_note import FolderNote
 
 Call: TypeAlias = Callable[[str, object], Awaitable[msgspec.Raw]]
 _POLL = (0.02, 0.05, 0.1, 0.2)
@@ -139,7 +140,7 @@ class AcpWorkspace:
         ):
             return await self._inner.start(spec)
         line = spec.bare or spec.shell
-        folder = await anyio.to_thread.run_sync(FolderNote) if spec.bare else None
+        folder = _note() if spec.bare else None
         try:
             return await self._start(spec, line, folder)
         except BaseException:
@@ -147,7 +148,7 @@ class AcpWorkspace:
                 folder.remove()
             raise
 
-    async def _start(self, spec: RunSpec, line: str, folder: FolderNote | None) -> Process:
+    async def _start(self, spec: RunSpec, line: str, folder: "FolderNote | None") -> Process:
         wanted = {**(spec.env or {}), **({} if folder is None else folder.env)}
         env = [s.EnvVariable(name=name, value=value) for name, value in wanted.items()]
         request = s.CreateTerminal(
@@ -180,7 +181,7 @@ class AcpProcess:
     """A command in a terminal of the editor. With `folder`, its output ends with `mark` and where it ended up."""
 
     def __init__(
-        self, id_: str, ref: s.TerminalRef, call: Call, *, folder: FolderNote | None = None, mark: bytes = b""
+        self, id_: str, ref: s.TerminalRef, call: Call, *, folder: "FolderNote | None" = None, mark: bytes = b""
     ) -> None:
         self._folder = folder
         self._mark = mark
@@ -243,6 +244,12 @@ class AcpProcess:
             if self._folder is not None:
                 self._folder.remove()
             await self._ask("terminal/release")
+
+
+def _note() -> "FolderNote":
+    from weft.workspace.folder_note import FolderNote
+
+    return FolderNote()
 
 
 def to_code(status: s.ExitStatus) -> int:

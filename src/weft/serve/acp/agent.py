@@ -3,7 +3,6 @@
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from weft import __version__
-from weft.agent.replay import to_events
 from weft.errors import ProviderError, SessionError, WeftError
 from weft.protocols.acp import frames
 from weft.protocols.acp import session as s
@@ -27,10 +25,8 @@ from weft.serve.acp.request import OpenSession, SessionRequest, to_request
 from weft.serve.acp.session import AcpSession, to_stop
 from weft.serve.acp.voice import Audience, Voice
 from weft.sessions.port import SessionStore
-from weft.sessions.resume import rebuild
 from weft.transports.messages import MessageStream
 from weft.transports.rpc import RpcPeer, Then
-from weft.workspace.acp import AcpWorkspace
 from weft.workspace.port import Workspace
 
 _log = logging.getLogger(__name__)
@@ -242,6 +238,8 @@ class AcpAgent:
         )
 
     def _wrap(self, session_id: str, inner: Workspace) -> Workspace:
+        from weft.workspace.acp import AcpWorkspace
+
         async def on_terminal(terminal_id: str, command: str) -> None:
             session = self._sessions.get(session_id)
             if session is not None:
@@ -305,12 +303,17 @@ class AcpAgent:
 
     async def _replay(self, session: AcpSession) -> None:
         """The whole history, before the answer to `session/load`."""
+        from weft.agent.replay import to_events
+        from weft.sessions.resume import rebuild
+
         records = rebuild(session.id, self._store.load(session.id)).records
         voice = Voice(session.audience, session.info)
         for event in to_events(records):
             await session.tell(voice.updates(event))
 
     async def _list(self, params: msgspec.Raw, id_: Id) -> object:
+        from datetime import UTC, datetime
+
         asked = msgspec.json.decode(params, type=s.ListSessions)
         folder = Path(asked.cwd) if asked.cwd else None
         rows = {

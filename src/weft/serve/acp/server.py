@@ -1,17 +1,18 @@
 """`weft acp`: one client on standard input and output, or many on a WebSocket at `/acp`."""
 
-import uuid
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anyio
 
 from weft.serve.acp.agent import AcpAgent
-from weft.serve.acp.draft import DraftStream
 from weft.serve.acp.request import OpenSession
 from weft.sessions.port import SessionStore
 from weft.transports.messages import MessageStream
 from weft.transports.stdio import stdio_stream
-from weft.transports.websocket import Access, WebSocketServer, WebSocketStream
+
+if TYPE_CHECKING:
+    from weft.transports.websocket import WebSocketStream
 
 PATH = "/acp"
 _PONG_LIMIT = 5.0
@@ -25,7 +26,7 @@ class PacedSocket:
     part of ACP and are skipped.
     """
 
-    def __init__(self, socket: WebSocketStream) -> None:
+    def __init__(self, socket: "WebSocketStream") -> None:
         self._socket = socket
         self._sending = anyio.Lock()
         self.paced = False
@@ -50,8 +51,15 @@ class PacedSocket:
 
 async def serve_stdio(open_session: OpenSession, store: SessionStore, draft: bool = False) -> None:
     """Until standard input is closed. `draft` lets clients have the draft of version 2."""
-    stream = stdio_stream()
-    await serve_stream(DraftStream(stream) if draft else stream, open_session, store)
+    await serve_stream(_drafted(stdio_stream(), draft), open_session, store)
+
+
+def _drafted(stream: MessageStream, draft: bool) -> MessageStream:
+    if not draft:
+        return stream
+    from weft.serve.acp.draft import DraftStream
+
+    return DraftStream(stream)
 
 
 async def serve_stream(stream: MessageStream, open_session: OpenSession, store: SessionStore) -> None:
@@ -70,11 +78,11 @@ async def serve_websocket(
     listening: Callable[[int], None] | None = None,
 ) -> None:
     """Until it is cancelled. `listening` is told the port."""
+    from weft.transports.websocket import Access, WebSocketServer
 
-    async def handle(socket: WebSocketStream) -> None:
+    async def handle(socket: "WebSocketStream") -> None:
         stream = PacedSocket(socket)
-        spoken = DraftStream(stream) if draft else stream
-        agent = AcpAgent(spoken, open_session, store, greets=True, on_dialect=lambda: _pace(stream))
+        agent = AcpAgent(_drafted(stream, draft), open_session, store, greets=True, on_dialect=lambda: _pace(stream))
         await agent.run()
 
     access = Access(token=token, origins=origins, paths=(PATH, PATH + "/"))
@@ -87,6 +95,8 @@ async def serve_websocket(
 
 
 def _connection_id() -> dict[str, str]:
+    import uuid
+
     return {"Acp-Connection-Id": str(uuid.uuid4())}
 
 
