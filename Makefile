@@ -35,5 +35,6 @@ bench:  ## start-up, overhead, memory, streams and sessions beside the peers; wr
 soak:  ## conversations through every surface at once, measured; SECONDS=60 by default
 	$(RUN) python tests/suites/soak.py --seconds $(or $(SECONDS),60)
 
-fuzz:  ## every parser and protocol core; SECONDS=60 for each kind by default
+fuzz:  ## every parser and protocol core, led by atheris where it can be had; SECONDS=60 in all by default
+	-$(RUN) python -m pip install -q -c constraints.txt atheris
 	$(RUN) python tests/fuzz/cores.py --seconds $(or $(SECONDS),60)
