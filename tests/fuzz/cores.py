@@ -2,8 +2,8 @@
 
     python tests/fuzz/cores.py [--seconds 60] [--only NAME] [--json FILE]
 
-With atheris (`pip install weft[fuzz]`; `make fuzz` does) the bytes are led by what of our code they reach; without, they are mutations of good
-input. A finding is printed with the input that causes it, and the exit code is 1.
+With atheris (`pip install weft[fuzz]`; `make fuzz` does) the bytes are led by what of our code they reach; without,
+they are mutations of good input. A finding is printed with the input that causes it, and the exit code is 1.
 """
 
 import argparse
