@@ -7,6 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
+from weft.errors import WorkspaceError
+from weft.protocols.ide.answers import decode_json
 from weft.protocols.ide.uris import to_uri
 from weft.protocols.ide.values import Accepted, Decision, Mention, Rejected, Undecided
 from weft.testing.editors import MeasuredEditor, MeasuredNeovim, MeasuredVsCode
@@ -127,3 +129,72 @@ async def test_the_models_tools_work_with_it(make: Make, tmp_path: Path) -> None
                 await run("openFile", file_path="nowhere.py")
             assert (await run("getOpenEditors")).startswith(f"{agent.file} (active")
             assert ("executeCode" in tools) is isinstance(agent.editor, MeasuredVsCode)
+
+
+@both
+async def test_a_wrong_token_is_a_sentence_whichever_way_it_is_refused(make: Make, tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with make(tmp_path, Path.home()) as editor:
+            editor.write_lock("0" * 32)
+            with pytest.raises(WorkspaceError, match="cannot be attached"):
+                async with IdeLink(find_locks()[0], cwd=tmp_path):
+                    raise AssertionError("it was let in")
+
+
+@both
+async def test_selections_are_told_and_asked_for_in_the_same_shape(make: Make, tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with Attached(make, tmp_path) as agent:
+            assert decode_json(await agent.link.call("getLatestSelection", {}))["success"] is False
+            await agent.editor.select(str(agent.file), "x", (0, 0), (0, 1))
+            while (told := agent.work.take_context()) is None:
+                await anyio.sleep(0.002)
+            assert "line 1 of" in told and agent.work.take_context() is None
+            current = decode_json(await agent.link.call("getCurrentSelection", {}))
+            latest = decode_json(await agent.link.call("getLatestSelection", {}))
+            assert current == {"success": True, **latest} and latest["filePath"] == str(agent.file)
+
+
+@both
+async def test_unsaved_changes_are_seen_and_saved(make: Make, tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with Attached(make, tmp_path) as agent:
+            path = str(agent.file)
+            agent.editor.dirty.add(path)
+            assert decode_json(await agent.link.call("checkDocumentDirty", {"filePath": path}))["isDirty"] is True
+            assert decode_json(await agent.link.call("saveDocument", {"filePath": path}))["saved"] is True
+            assert decode_json(await agent.link.call("checkDocumentDirty", {"filePath": path}))["isDirty"] is False
+
+
+async def test_two_agents_at_an_editor_with_one_place_do_not_throw_each_other_out_for_ever(tmp_path: Path) -> None:
+    def settled(states: list[object]) -> bool:
+        return states[-1] == "closed"
+
+    with anyio.fail_after(60):
+        async with MeasuredVsCode(tmp_path, Path.home()) as editor:
+            (found,) = find_locks()
+            one: list[object] = []
+            two: list[object] = []
+            async with IdeLink(found, cwd=tmp_path, heard=one.append):
+                async with IdeLink(found, cwd=tmp_path, heard=two.append):
+                    while not (one and two and settled(one) != settled(two)):
+                        await anyio.sleep(0.01)
+                    stays = two if settled(one) else one
+                    while not (stays[-1] == "attached" and editor.clients == 1):
+                        await anyio.sleep(0.01)
+
+
+async def test_an_agent_that_goes_leaves_no_diffs_in_an_editor_with_many(tmp_path: Path) -> None:
+    with anyio.fail_after(30):
+        async with Attached(MeasuredNeovim, tmp_path) as agent:
+            other = IdeWorkspace(LocalWorkspace((tmp_path,)))
+            async with anyio.create_task_group() as group:
+                (found,) = find_locks()
+                async with IdeLink(found, cwd=tmp_path, heard=other.heard) as link:
+                    other.link = link
+                    group.start_soon(other.propose_edit, agent.file, "x = 3\n")
+                    while not agent.editor.diffs:
+                        await anyio.sleep(0.002)
+                while agent.editor.diffs:
+                    await anyio.sleep(0.002)
+            assert agent.link.state == "attached" and agent.editor.clients == 1

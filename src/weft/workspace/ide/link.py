@@ -26,6 +26,10 @@ _log = logging.getLogger(__name__)
 OPEN_LIMIT = 5.0
 CALL_LIMIT = 10.0
 RETRIES = (0.0, 1.0, 2.0, 4.0, 8.0)
+STEADY = 5.0
+MAX_SHORT = 4
+"""An editor with room for one agent throws out the first for a second one. Two agents that both come back at once would
+go on for ever: after so many short stays the place is left to the other."""
 
 State: TypeAlias = Literal["attached", "lost", "closed"]
 Change: TypeAlias = Selected | MentionMade | State
@@ -97,6 +101,9 @@ class IdeLink:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         self.state = "closed"
+        session, self._session = self._session, None
+        if session is not None:
+            session.lose()
         return await self._stack.__aexit__(kind, error, trace)
 
     async def call(self, name: str, arguments: Json, *, limit: float | None = CALL_LIMIT) -> Json:
@@ -202,14 +209,17 @@ class IdeLink:
 
     async def _keep(self, session: _Session, socket: AsyncExitStack) -> None:
         current: _Session | None = session
+        short = 0
         while current is not None:
+            began = anyio.current_time()
             self._tell("attached")
             await self._serve(current)
             self._session = None
             current.lose()
             await socket.aclose()
             self._tell("lost")
-            current = await self._again(socket)
+            short = short + 1 if anyio.current_time() - began < STEADY else 0
+            current = await self._again(socket) if short < MAX_SHORT else None
         self._tell("closed")
 
     async def _again(self, socket: AsyncExitStack) -> _Session | None:
