@@ -143,7 +143,7 @@ async def _relay(call: LiveCall, exchange: Exchange, response: HttpResponse) -> 
         headers = down_headers(response.headers, scrub.text)
         if call.retries:
             headers["x-weft-retries"] = str(call.retries)
-        await exchange.start(response.status, headers)
+        await exchange.start(response.status, headers, hold=response.begun)
     framed = streams and response.chunked and exchange.takes_chunks and call.kept is None
     try:
         if framed:

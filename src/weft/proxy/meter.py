@@ -14,6 +14,9 @@ _MAX_WHOLE: Final = 32 << 20
 _OVERHEAD: Final = {"anthropic": 95, "openai": 150}
 """Bytes of an event around the text in it, about."""
 _BYTES_PER_TOKEN: Final = 4
+_SAMPLE: Final = 1 << 20
+"""Bytes of a stream that are looked through in any case."""
+_LARGE: Final = 1 << 14
 
 
 class _Cached(msgspec.Struct):
@@ -60,6 +63,9 @@ class Meter:
         self._told_end = False
         self._size = 0
         self._events = 0
+        self._counted = 0
+        self._latest = b""
+        """The last large piece: it is read when nothing large comes after it."""
         self.model = ""
 
     def feed(self, data: bytes) -> None:
@@ -72,15 +78,24 @@ class Meter:
         if not end:
             self._tail = (self._tail + data)[-_MAX_LINE:]
             return
-        self._events += data.count(b"data:")
-        # Text of a model that says "usage" has its quotes escaped, so few lines but the right ones are decoded.
+        if self._counted < _SAMPLE:
+            self._counted += len(data)
+            self._events += data.count(b"data:")
         if self._tail:
             head, _, _ = data.partition(b"\n")
             self._read_line(self._tail + head)
-        if b'"usage"' in data:
-            for line in data[:end].split(b"\n"):
-                self._read_line(line)
+        if len(data) < _LARGE or self._counted < _SAMPLE:
+            self._read_lines(data)
+        else:
+            # Tokens are counted at the beginning and at the end: the middle of a long answer is not looked through.
+            self._latest = data
         self._tail = data[end:][-_MAX_LINE:]
+
+    def _read_lines(self, data: bytes) -> None:
+        # Text of a model that says "usage" has its quotes escaped, so few lines but the right ones are decoded.
+        if b'"usage"' in data:
+            for line in data[: data.rfind(b"\n") + 1].split(b"\n"):
+                self._read_line(line)
 
     def _read_line(self, line: bytes) -> None:
         if b'"usage"' in line and b'"usage":null' not in line and line.startswith(b"data:"):
@@ -88,14 +103,17 @@ class Meter:
 
     def result(self) -> tuple[Usage, bool]:
         """The tokens, and whether some of them are a guess."""
+        if self._latest and not self._told_end:
+            self._read_lines(self._latest)
+        self._latest = b""
         if self._tail:
             self._read(self._tail.removeprefix(b"data:") if self._stream else self._tail)
             self._tail = b""
         if self._told_end or not self._size:
             return self._usage, False
-        guess = self._events
+        guess = self._events * self._size // self._counted if self._counted else 0
         if self._stream:
-            guess = max(guess, (self._size - self._events * _OVERHEAD[self._dialect]) // _BYTES_PER_TOKEN)
+            guess = max(guess, (self._size - guess * _OVERHEAD[self._dialect]) // _BYTES_PER_TOKEN)
         counted = self._usage.context - self._usage.output_tokens
         return (
             msgspec.structs.replace(

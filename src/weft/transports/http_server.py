@@ -66,6 +66,7 @@ class Exchange:
         self._stream = stream
         self._machine = machine
         self._limits = limits
+        self._held = b""
 
     async def respond(self, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> None:
         """A whole answer."""
@@ -73,11 +74,16 @@ class Exchange:
         await self.write(body)
         await self.end()
 
-    async def start(self, status: int, headers: Mapping[str, str] | None = None) -> None:
-        """The head. Without a `content-length` the body goes out in chunks."""
+    async def start(self, status: int, headers: Mapping[str, str] | None = None, *, hold: bool = False) -> None:
+        """The head. Without a `content-length` the body goes out in chunks. With `hold` it goes out with the first
+        bytes of the body, for a caller who has them: one packet instead of two."""
         self.started = True
         fields = [(name.lower(), value) for name, value in (headers or {}).items()]
-        await self._send(self._machine.send(h11.Response(status_code=status, headers=fields)))
+        head = self._machine.send(h11.Response(status_code=status, headers=fields)) or b""
+        if hold:
+            self._held = head
+        else:
+            await self._send(head)
 
     async def write(self, data: bytes) -> None:
         """Returns when the socket took it: a slow client slows the caller.
@@ -107,6 +113,8 @@ class Exchange:
         await anyio.aclose_forcefully(self._stream)
 
     async def _send(self, data: bytes | None) -> None:
+        if self._held:
+            data, self._held = self._held + (data or b""), b""
         if not data:
             return
         try:

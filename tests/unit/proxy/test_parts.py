@@ -230,3 +230,25 @@ def test_a_call_is_a_span_with_its_numbers_and_no_words() -> None:
     assert seen[0]["name"] == "chat haiku" and seen[0]["gen_ai.usage.input_tokens"] == 1000
     assert seen[0]["error.type"] == "cut" and "words" not in repr(seen)
     assert open_spans({}) is None and open_spans({"OTEL_TRACES_EXPORTER": "none"}) is None
+
+
+def test_a_long_stream_is_metered_by_its_beginning_and_its_end() -> None:
+    """The middle of a long answer is passed by unread; what the server counts at the end is found all the same."""
+    start = b'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":7}}}\n\n'
+    middle = b'data: {"type":"content_block_delta","delta":{"text":"word"}}\n\n' * 2000
+    end = b'data: {"type":"message_delta","usage":{"output_tokens":5}}\n\ndata: {"type":"message_stop"}\n\n'
+    for last in ((middle + end,), (middle, end), (middle + end[:30], end[30:])):
+        meter = Meter("anthropic", stream=True, prompt=1)
+        for piece in (start, *(middle for _ in range(30)), *last):
+            meter.feed(piece)
+        usage, estimated = meter.result()
+        assert (usage.input_tokens, usage.output_tokens, estimated) == (7, 5, False)
+
+
+def test_a_long_stream_that_nobody_counts_is_guessed_from_a_part_of_it() -> None:
+    event = b'data: {"choices":[{"delta":{"content":"word"}}]}\n\n'
+    meter = Meter("openai", stream=True, prompt=3)
+    for _ in range(100):
+        meter.feed(event * 1000)
+    usage, estimated = meter.result()
+    assert estimated and usage.input_tokens == 3 and 90_000 <= usage.output_tokens <= 110_000
