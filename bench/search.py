@@ -22,6 +22,7 @@ from pathlib import Path
 
 import anyio
 
+from weft.schema.content import Json
 from weft.testing.tool_context import fake_tool_context
 from weft.tools.bash import Bash
 from weft.tools.edit import Edit
@@ -132,14 +133,14 @@ async def keeps_flat(context: ToolContext, root: Path, calls: int) -> bool:
         name = names[number % len(names)]
         if number % 4 == 0:
             old, new = ("def", "fed") if (number // len(names)) % 2 == 0 else ("fed", "def")
-            args = {"file_path": name, "old_string": old, "new_string": new, "replace_all": True}
+            args: Json = {"file_path": name, "old_string": old, "new_string": new, "replace_all": True}
             await edit.run(edit.decode(args), context)
         elif number % 100 == 1:
             await bash.run(bash.decode({"command": f"seq {number}"}), context)
         elif number % 100 == 2:
             await write.run(write.decode({"file_path": f"{root}/new/{number}.txt", "content": "x" * number}), context)
         elif number % 100 == 3:
-            where = {"pattern": "return", "path": str(Path(name).parent), "output_mode": "content"}
+            where: Json = {"pattern": "return", "path": str(Path(name).parent), "output_mode": "content"}
             await grep.run(grep.decode(where), context)
         else:
             await read.run(read.decode({"file_path": name}), context)

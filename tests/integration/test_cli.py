@@ -71,6 +71,21 @@ async def test_refused_work_has_an_exit_code_of_its_own(form: str, code: int, tm
     assert not (tmp_path / "x").exists()
 
 
+async def test_a_call_that_a_hook_defers_ends_the_run_and_is_named_in_the_result(tmp_path: Path, fresh_home: Path):
+    answer = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"defer"}}'
+    hook = {"matcher": "Write", "hooks": [{"type": "command", "command": f"echo '{answer}'"}]}
+    settings = json.dumps({"hooks": {"PreToolUse": [hook]}})
+    write = ToolUse("t1", "Write", {"file_path": str(tmp_path / "x"), "content": "x"})
+    async with FakeAnthropic([[write]]) as server:
+        env = environment(server, fresh_home)
+        done = await weft("-p", "go", "--output-format", "json", "--settings", settings, cwd=tmp_path, env=env)
+    result = json.loads(done.stdout)
+    assert (result["subtype"], result["is_error"], done.returncode) == ("success", False, 0)
+    assert (result["stop_reason"], result["terminal_reason"]) == ("tool_deferred", "tool_deferred")
+    assert result["deferred_tool_use"] == {"id": "t1", "name": "Write", "input": write.input}
+    assert result["permission_denials"] == [] and not (tmp_path / "x").exists()
+
+
 async def test_continue_goes_on_with_the_last_conversation(tmp_path: Path, fresh_home: Path):
     async with FakeAnthropic(["one", "two"]) as server:
         env = environment(server, fresh_home)

@@ -9,7 +9,7 @@ import msgspec
 
 from tests.integration.driving import ended, session, turn
 from weft.schema.commands import Cancel, PermissionAnswered, Prompt
-from weft.schema.content import Json, text_of
+from weft.schema.content import Json, ToolResult, text_of
 from weft.schema.events import PermissionAsked, TurnEnded
 from weft.testing.scripted import call, say
 
@@ -18,6 +18,9 @@ EVENTS = (
     *("PostToolBatch", "Stop", "SessionEnd", "SubagentStart", "SubagentStop", "CwdChanged", "PreCompact"),
     *("PostCompact", "Notification"),
 )
+
+
+BYPASS: dict[str, Any] = {"mode": "bypassPermissions", "allow_bypass": True, "env": {"IS_SANDBOX": "1"}}
 
 
 def recording(tmp_path: Path, events: tuple[str, ...] = EVENTS, line: str = "") -> str:
@@ -150,13 +153,27 @@ async def test_a_start_hook_that_hangs_can_be_left_by_a_cancel(tmp_path: Path):
     assert provider.requests == []
 
 
-async def test_a_hook_that_defers_leaves_the_call_to_a_person(tmp_path: Path):
+async def test_a_hook_may_put_another_output_in_the_place_of_a_tools(tmp_path: Path):
+    cwd = project(tmp_path)
+    shapes: list[object] = [{"stdout": "other words", "stderr": ""}, "plain words", ["a list"]]
+    said: list[str] = []
+    for shape in shapes:
+        answer = json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": shape}})
+        settings = recording(tmp_path, ("PostToolUse",), f"echo '{answer}'")
+        async with session(cwd, [call("Bash", command="echo own"), "ok"], settings=settings) as (connection, provider):
+            await turn(connection, "go")
+        (result,) = [block for block in provider.requests[1].messages[-1].content if isinstance(block, ToolResult)]
+        said.append(text_of(result.content))
+    assert said == ["other words", "plain words", "own"]
+
+
+async def test_a_hook_that_defers_ends_the_turn_and_names_the_call_that_did_not_run(tmp_path: Path):
     cwd = project(tmp_path)
     answer = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"defer"}}'
     settings = recording(tmp_path, ("PreToolUse",), f"echo '{answer}'")
-    async with session(cwd, [call("Read", file_path=str(cwd / "CLAUDE.md")), "ok"], settings=settings) as (
-        connection,
-        _,
-    ):
-        events = await turn(connection, "read")
-    assert [denial.tool_name for denial in ended(events).denials] == ["Read"]
+    script = [call("Write", id="toolu_1", file_path=str(cwd / "new"), content="x"), "later"]
+    async with session(cwd, script, settings=settings, **BYPASS) as (connection, _):
+        last = ended(await turn(connection, "write"))
+        assert (last.reason, last.denials, (cwd / "new").exists()) == ("tool_deferred", (), False)
+        assert last.deferred is not None and (last.deferred.id, last.deferred.name) == ("toolu_1", "Write")
+        assert ended(await turn(connection, "and now")).text == "later"

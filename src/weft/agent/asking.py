@@ -1,7 +1,7 @@
 """One step's question to the model: the request, its stream, its reply in the history."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import anyio
@@ -57,6 +57,7 @@ class Asking:
         turn: Turn,
         emit: Callable[[AgentEvent], None],
         parent: str | None = None,
+        shown: Callable[[str, Reply], Awaitable[None]] | None = None,
     ) -> None:
         self._provider = provider
         self._make = make
@@ -65,6 +66,7 @@ class Asking:
         self._turn = turn
         self._emit = emit
         self._parent = parent
+        self._shown = shown
 
     async def ask(self, history: History) -> Reply:
         self._limits.before_step(self._turn.steps)
@@ -78,6 +80,8 @@ class Asking:
         if too_long and await self._compactor.rescue(history):
             ended = await self._stream(await self._make(history), history)
         if isinstance(ended, Reply):
+            if self._shown is not None:
+                await self._shown(self._turn.id, ended)
             return ended
         if ended.partial:
             return self._keep_partial(ended, request, history)

@@ -1,6 +1,6 @@
 """Asking the person: one event out, one command in, matched by id."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
@@ -19,6 +19,9 @@ from weft.schema.events import (
 from weft.tools.port import PlanVerdict
 
 MAX_VISITS = 100
+Around = Callable[
+    [str, str, Json | None, str, Callable[[], Awaitable[InputGiven | None]]], Awaitable[InputGiven | None]
+]
 
 
 class _Pending:
@@ -43,6 +46,8 @@ class Asks:
         self._visits: dict[str, str] = {}
         """The requests that sent the person somewhere and are not known to be completed, by whoever will know."""
         self._count = 0
+        self.around: Around | None = None
+        """Hooks around a server's question to the person."""
 
     def tap(self, watcher: Callable[[AgentEvent], None]) -> None:
         """Shows every question and its end to somebody else too, who may answer."""
@@ -113,19 +118,28 @@ class Asks:
         visit: str = "",
     ) -> InputGiven | None:
         """`visit` names a visit to `url`, for `visited`."""
-        if "input" not in self.kinds:
-            return None
-        event = InputRequested(
-            request_id=self.next_id(), server=server, message=message, schema=schema, url=url, tool_use_id=tool_use_id
-        )
-        if visit and url is not None:
-            self._visits[visit] = event.request_id
-            while len(self._visits) > MAX_VISITS:
-                del self._visits[next(iter(self._visits))]
-        answer = await self._ask(event)
-        if not isinstance(answer, InputGiven) or answer.action != "accept":
-            self._visits.pop(visit, None)
-        return answer if isinstance(answer, InputGiven) else None
+
+        async def ask() -> InputGiven | None:
+            if "input" not in self.kinds:
+                return None
+            event = InputRequested(
+                request_id=self.next_id(),
+                server=server,
+                message=message,
+                schema=schema,
+                url=url,
+                tool_use_id=tool_use_id,
+            )
+            if visit and url is not None:
+                self._visits[visit] = event.request_id
+                while len(self._visits) > MAX_VISITS:
+                    del self._visits[next(iter(self._visits))]
+            answer = await self._ask(event)
+            if not isinstance(answer, InputGiven) or answer.action != "accept":
+                self._visits.pop(visit, None)
+            return answer if isinstance(answer, InputGiven) else None
+
+        return await (ask() if self.around is None else self.around(server, message, schema, url or "", ask))
 
     def visited(self, visit: str) -> None:
         """The person has been there: a question that is still open is answered, and surfaces are told."""

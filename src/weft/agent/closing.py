@@ -36,7 +36,7 @@ class Closing:
         self._state = state
         self._structured = structured
         self._subagent = subagent
-        self._about: Json = about or {"background_tasks": [], "session_crons": []}
+        self._about: Json = about or {}
 
     async def after(self, reply: Reply) -> Addition | None:
         if reply.stop_reason == "refusal":

@@ -20,6 +20,7 @@ from weft.hooks.port import Hooks
 from weft.schema.content import Content, Json, Text, ToolResult, ToolUse
 from weft.schema.display import Display
 from weft.schema.events import AgentEvent, Denial, ToolCalled, ToolEnded
+from weft.settings.layers import as_object
 from weft.tools.arguments import explain
 from weft.tools.port import AnyTool, Result, ToolContext
 
@@ -153,6 +154,8 @@ class Dispatch:
             self._final = True
         if result.interrupt or (ruling is not None and ruling.interrupt):
             self._over = TurnOver("cancelled", "The person ended the turn.")
+        elif ruling is not None and ruling.deferred:
+            self._over = TurnOver("tool_deferred", f"A hook put off the call of {call.use.name}: it has not run.")
         elif ruling is not None and ruling.stop is not None:
             self._over = TurnOver("hook_stopped", ruling.stop)
         elif repeated := self._guard.note(call.use, answer):
@@ -189,6 +192,9 @@ class Dispatch:
         except msgspec.ValidationError as error:
             return None, _failure(explain(error, tool)), "error"
         self._notes.extend(ruling.notes)
+        if ruling.deferred:
+            self._turn.deferred = ToolUse(use.id, use.name, ruling.input)
+            return ruling, Result(content=ruling.message, is_error=True), "cancelled"
         if not ruling.allowed:
             self._turn.denials.append(Denial(use.name, use.id, use.input, ruling.message))
             await self._tell_denied(use, ruling)
@@ -240,9 +246,7 @@ class Dispatch:
         self._notes.extend(verdict.context)
         if verdict.stop:
             self._over = TurnOver("hook_stopped", verdict.stop_reason or "A hook ended the turn.")
-        if isinstance(verdict.output, str):
-            return msgspec.structs.replace(result, content=verdict.output)
-        return result
+        return _with_output(result, verdict.output)
 
     async def _after_all(self, calls: Sequence[_Call]) -> None:
         if not self._hooks.wants("PostToolBatch"):
@@ -273,6 +277,20 @@ class Dispatch:
         if self._steering is not None:
             found.extend(await self._steering())
         return found
+
+
+def _with_output(result: Result, output: object) -> Result:
+    """The result with what a hook put in its place: text, or a value of the shape that the tool's own has."""
+    if output is None:
+        return result
+    if isinstance(output, str):
+        return msgspec.structs.replace(result, content=output)
+    if type(output) is not type(result.data):
+        logger.warning("a hook's updatedToolOutput has not the shape of the tool's own output and is left out")
+        return result
+    streams = [text for key in ("stdout", "stderr") if isinstance(text := as_object(output).get(key), str) and text]
+    content = "\n".join(streams) or msgspec.json.encode(output).decode()
+    return msgspec.structs.replace(result, content=content, data=output)
 
 
 def _failure(message: str) -> Result:

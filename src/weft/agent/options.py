@@ -66,6 +66,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     agents: Json | None = None
     output_schema: Json | None = None
     bare: bool = False
+    setup: str = ""
+    """`init` or `maintenance`: the Setup hooks run before anything else."""
 
     # where its settings come from
     settings: str | None = None

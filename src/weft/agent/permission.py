@@ -19,6 +19,7 @@ from weft.tools.port import AnyTool
 NOT_ASKED = (
     "Nobody is there to give permission for this: {reason}. Go on without it, or say what would have to be allowed."
 )
+DEFERRED = "A hook put this call off: it has not run, and the turn ended with it."
 REFUSED = (
     "The person refused this call. Do not look for another way to do the same thing; "
     "go on with something else, or ask what they would like."
@@ -36,6 +37,8 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: bool = True
     notes: tuple[str, ...] = ()
     stop: str | None = None
+    deferred: bool = False
+    """A hook put the call off: it is not run, and the turn ends with it."""
 
 
 class Permission:
@@ -75,8 +78,10 @@ class Permission:
         decision = self._decide(tool, value)
         if decision.behavior == "deny":
             return Ruling(allowed=False, input=value, message=self._denial(use, decision), notes=notes, stop=stop)
+        if verdict.permission == "defer":
+            return Ruling(allowed=False, input=value, message=DEFERRED, source="hook", notes=notes, deferred=True)
         waved = verdict.permission == "allow" and decision.reason_kind != "rule"
-        wants_asking = verdict.permission in ("ask", "defer")
+        wants_asking = verdict.permission == "ask"
         if not wants_asking and (decision.behavior == "allow" or waved):
             source = "hook" if decision.behavior == "ask" else "config"
             return Ruling(allowed=True, input=value, source=source, sandbox=decision.sandbox, notes=notes, stop=stop)
@@ -116,7 +121,7 @@ class Permission:
         reason: str,
         preview: Callable[[Json], Awaitable[tuple[Display, ...]]],
     ) -> Ruling:
-        asked = await self._ask_hook(use, value, decision)
+        asked = await self._ask_hook(tool, use, value, decision)
         if asked is not None:
             return asked
         if "permission" not in self._asks.kinds:
@@ -142,20 +147,26 @@ class Permission:
             return Ruling(allowed=False, input=value, message=message, source="user", interrupt=interrupt)
         return self._granted(tool, use, value, decision, answer)
 
-    async def _ask_hook(self, use: ToolUse, value: Json, decision: Decision) -> Ruling | None:
+    async def _ask_hook(self, tool: AnyTool, use: ToolUse, value: Json, decision: Decision) -> Ruling | None:
         if not self._hooks.wants("PermissionRequest"):
             return None
+        from weft.permissions.suggest import to_update
+
         details = self._state.hook_input(
             "PermissionRequest",
             tool_name=use.name,
             tool_input=value,
-            permission_suggestions=[suggestion.rule for suggestion in decision.suggestions],
+            permission_suggestions=[to_update(suggestion) for suggestion in decision.suggestions],
         )
         verdict = await self._hooks.run("PermissionRequest", details, subject=use.name, tool_use_id=use.id)
         if verdict.block or verdict.permission == "deny":
             return Ruling(allowed=False, input=value, message=verdict.reason or REFUSED, source="hook")
         if verdict.permission == "allow":
-            return Ruling(allowed=True, input=verdict.input or value, source="hook", sandbox=decision.sandbox)
+            changed = verdict.input is not None and verdict.input != value
+            final = self._decide(tool, verdict.input) if changed and verdict.input is not None else decision
+            if final.behavior == "deny":
+                return Ruling(allowed=False, input=value, message=self._denial(use, final))
+            return Ruling(allowed=True, input=verdict.input or value, source="hook", sandbox=final.sandbox)
         return None
 
     def _granted(
@@ -176,6 +187,7 @@ class Permission:
                 self._gate.add_rules(answer.rules)
             if answer.directories:
                 self._gate.add_directories(answer.directories)
+                self._state.joined(answer.directories)
             if answer.mode is not None:
                 self._state.set_mode(answer.mode)
         except (UsageError, OSError) as error:

@@ -86,6 +86,7 @@ class Session:
         control: Control,
         resumed: bool = False,
         source: StartSource = "startup",
+        setup: str = "",
         replay: Callable[[], list[AgentEvent]] | None = None,
         opening: Callable[[], Awaitable[Content]] | None = None,
         resources: Sequence[AbstractAsyncContextManager[object]] = (),
@@ -107,6 +108,7 @@ class Session:
         self.control = control
         self._resumed = resumed
         self._source: StartSource = source
+        self._setup = setup
         self._begun = anyio.Event()
         self._replay = replay
         self._opening = opening
@@ -139,6 +141,7 @@ class Session:
         self.moments.later = self.group.start_soon
         self.group.start_soon(self._begin)
         self.group.start_soon(self._serve)
+        self.group.start_soon(self.moments.follow)
         return self
 
     async def __aexit__(
@@ -218,7 +221,7 @@ class Session:
             case SetMode(mode=mode):
                 self.state.set_mode(mode)
             case SetModel(model=model):
-                await self.control.set_model(model)
+                await self._switch(model)
             case SetThinking(thinking=thinking):
                 self.state.thinking = thinking
                 self.state.changed("thinking")
@@ -245,6 +248,13 @@ class Session:
     async def _complete(self, command: Complete) -> None:
         self.channel.put(await self.control.complete(command))
 
+    async def _switch(self, model: str | None) -> None:
+        old = self.state.model
+        if objection := await self.moments.may_switch(model or self.state.default_model):
+            raise UsageError(f"The model stays {old}: {objection}")
+        await self.control.set_model(model)
+        await self.moments.switched(old)
+
     async def _compact(self, instructions: str) -> None:
         """Between turns only: a running turn compacts by itself when it must."""
         self._inbox.put(Prompt(f"/compact {instructions}".strip(), id=new_id(), steer=False), busy=self.busy)
@@ -268,11 +278,12 @@ class Session:
 
     async def _begin(self) -> None:
         """Beside everything else: only the first turn waits for it, and a cancel of that turn ends the wait."""
-        await self.moments.begin(self._source)
+        await self.moments.begin(self._source, self._setup)
         self._begun.set()
 
     async def _one_turn(self, prompt: Prompt) -> None:
         turn = self.turn = Turn(new_id())
+        self.state.prompt_id = prompt.id
         self.channel.put(TurnStarted(turn_id=turn.id, prompt_ids=(prompt.id,), origin=prompt.origin))
         reason: TurnReason = "cancelled"
         text, error = "", None
@@ -293,6 +304,8 @@ class Session:
                 logger.exception("a turn failed")
                 reason, error = "error", f"Weft failed: {failure.__class__.__name__}: {failure}"
         self._scope = None
+        if reason in ("error", "prompt_too_long"):
+            await self.moments.failed(error or "", turn.error_kind or "unknown", turn.said)
         try:
             self._write_end(prompt, turn, reason)
         except SessionError as failure:
@@ -339,19 +352,24 @@ class Session:
                 structured=turn.structured,
                 has_structured=turn.has_structured,
                 interrupted=turn.phase if reason == "cancelled" else None,
+                deferred=turn.deferred,
             )
         )
 
     async def _work(self, prompt: Prompt, turn: Turn) -> tuple[TurnReason, str]:
         turn.vetted = not self.hooks.wants("UserPromptSubmit")
         await self._begun.wait()
-        blocked, context = await self._prompt_hook(prompt)
-        if blocked is not None:
-            self._notice(blocked, "warning", "prompt_blocked")
-            return "hook_stopped", blocked
+        blocked, context = await self.moments.submitted(text_of(prompt.content))
+        if blocked:
+            return self._blocked(blocked)
         turn.vetted = True
         taken = await self.intake.take(prompt)
         turn.own, turn.shell = not taken.content, taken.shell
+        if taken.command and taken.content:
+            blocked, more = await self.moments.expanded(taken.command, text_of(prompt.content), text_of(taken.content))
+            if blocked:
+                return self._blocked(blocked)
+            context += more
         said = await self._before_model(taken)
         if turn.own:
             turn.shell = None
@@ -374,6 +392,10 @@ class Session:
 
             return "completed", json.dumps(turn.structured, ensure_ascii=False)
         return "completed", _last_text(reply)
+
+    def _blocked(self, words: str) -> tuple[TurnReason, str]:
+        self._notice(words, "warning", "prompt_blocked")
+        return "hook_stopped", words
 
     async def _delegated(self, agent: str, taken: Taken) -> str:
         """The agent's answer, in the history as the reply to the command."""
@@ -403,19 +425,9 @@ class Session:
             self.thread.history.add_prompt((Text(output),))
         return said
 
-    async def _prompt_hook(self, prompt: Prompt) -> tuple[str | None, tuple[str, ...]]:
-        if not self.hooks.wants("UserPromptSubmit"):
-            return None, ()
-        details = self.state.hook_input("UserPromptSubmit", prompt=text_of(prompt.content))
-        verdict = await self.hooks.run("UserPromptSubmit", details)
-        if verdict.title is not None:
-            self.state.set_title(verdict.title)
-        if verdict.block or verdict.stop:
-            return f"UserPromptSubmit operation blocked by hook: {verdict.reason or verdict.stop_reason}", ()
-        return None, verdict.context
-
     async def steering(self) -> list[Addition]:
         """Prompts that came while tools ran, ready to join the turn."""
+        await self.moments.look()
         said = self.moments.take()
         found = [Addition(said, synthetic=True)] if said else []
         for prompt in self._inbox.take_steering():

@@ -70,7 +70,10 @@ class State:
         self._version = version
         self._key_source = key_source
         self._spilled = 0
+        self.prompt_id = ""
         self.moved: Callable[[Path, Path], None] = lambda _old, _new: None
+        self.joined: Callable[[tuple[str, ...]], None] = lambda _folders: None
+        self.planned: Callable[[tuple[Todo, ...], tuple[Todo, ...]], None] = lambda _old, _new: None
 
     @property
     def mode(self) -> Mode:
@@ -107,7 +110,8 @@ class State:
             self.moved(old, cwd)
 
     def set_todos(self, todos: tuple[Todo, ...]) -> None:
-        self.todos = todos
+        old, self.todos = self.todos, todos
+        self.planned(old, todos)
         self._emit(TodosChanged(todos=todos))
 
     def set_mode(self, mode: Mode) -> None:
@@ -133,17 +137,21 @@ class State:
         (folder / name).write_bytes(data)
         return folder / name
 
-    def hook_input(self, event: str, **extra: object) -> Json:
+    def hook_input(self, event: str, /, **extra: object) -> Json:
         """The fields that every hook gets, and its own."""
         transcript = str(self.log.path) if self.log is not None and self.log.path is not None else ""
-        return {
+        found: Json = {
             "session_id": self.session_id,
             "transcript_path": transcript,
             "cwd": str(self.cwd),
             "permission_mode": self.mode,
             "hook_event_name": event,
-            **extra,
         }
+        if self.prompt_id:
+            found["prompt_id"] = self.prompt_id
+        if self.thinking.effort:
+            found["effort"] = {"level": self.thinking.effort}
+        return {**found, **extra}
 
 
 class Aside(State):
@@ -165,6 +173,8 @@ class Aside(State):
         )
         self._session = session
         self._parent = parent
+        self.prompt_id = session.prompt_id
+        self.joined = session.joined
 
     def move(self, folder: Path) -> None:
         """Another folder from the start: what was the session's is not known here."""

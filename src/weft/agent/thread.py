@@ -57,6 +57,10 @@ class Work(msgspec.Struct, kw_only=True):
     steering: Callable[[], Awaitable[list[Addition]]] | None = None
     touched: Callable[[str], Content] | None = None
     before_edit: Callable[[str, str], Awaitable[None]] | None = None
+    shown: Callable[[str, Reply], Awaitable[None]] | None = None
+    """Told of every message of the model that people see, with the turn's id."""
+    running: Callable[[], list[Json]] = list
+    """What works in the background, as hooks read it."""
     structured: bool = False
     opening: Callable[[], Awaitable[Content]] | None = None
     """What a subagent is told in front of its work."""
@@ -87,6 +91,7 @@ class WorkThread:
             turn=turn,
             emit=work.emit,
             parent=work.parent,
+            shown=work.shown,
         )
         return await Loop(asking, self.dispatch(turn), self._closing(turn)).run(self.history)
 
@@ -120,5 +125,5 @@ class WorkThread:
             state=work.state,
             structured=work.structured,
             subagent=work.agent,
-            about=work.about,
+            about=work.about or {"background_tasks": work.running(), "session_crons": []},
         )

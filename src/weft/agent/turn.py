@@ -5,6 +5,7 @@ from typing import Literal
 
 from weft.agent.loop import TurnOver
 from weft.errors import ProviderErrorKind
+from weft.schema.content import ToolUse
 from weft.schema.events import Denial
 from weft.schema.messages import Usage
 from weft.sessions.ledger import Ledger
@@ -54,6 +55,7 @@ class Turn:
         self.api_seconds = 0.0
         self.first_token: float | None = None
         self.denials: list[Denial] = []
+        self.deferred: ToolUse | None = None
         self.phase: Literal["streaming", "tools"] = "streaming"
         self.stop_reason: str | None = None
         self.said = ""

@@ -168,6 +168,8 @@ def _add_context(parser: Parser) -> None:
     add("--strict-mcp-config", action="store_true", help="only the servers of --mcp-config")
     add("--plugin-dir", action="append", default=[], metavar="DIR")
     add("--bare", action="store_true", help="no memory files, hooks, skills or servers")
+    add("--init", dest="setup", action="store_const", const="init", default="", help="run the Setup hooks first")
+    add("--maintenance", dest="setup", action="store_const", const="maintenance", help="the same, for upkeep")
     add("--ide", action="store_true", help="attach to the editor that has this folder open")
 
 
@@ -248,6 +250,7 @@ class Arguments(argparse.Namespace):
     strict_mcp_config: bool
     plugin_dir: list[str]
     bare: bool
+    setup: str
     ide: bool
     print_sdk: bool
     acp: bool

@@ -52,6 +52,7 @@ def to_options(arguments: Arguments, *, asks: frozenset[AskKind] = frozenset()) 
         agents=_json(arguments.agents, "--agents"),
         output_schema=_json(arguments.json_schema, "--json-schema"),
         bare=arguments.bare,
+        setup=arguments.setup,
         settings=_settings(arguments.settings),
         setting_sources=None if arguments.setting_sources is None else tuple(arguments.setting_sources),
         mcp_configs=tuple(arguments.mcp_config),

@@ -7,7 +7,7 @@ adding, which is the default. A file that is the same as one before, by link or 
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -59,6 +59,8 @@ class Memory:
         self._cache: dict[Path, _Held] = {}
         self._told: set[Path] = set()
         self._opening: set[Path] = set()
+        self.loaded: Callable[[Path, str, str], None] = lambda _path, _scope, _reason: None
+        """Told of each file that `touched` brings in, with why."""
 
     async def read(self, view: View) -> tuple[Piece, ...]:
         """What holds from the start. Files for certain paths only wait for `touched`."""
@@ -87,6 +89,8 @@ class Memory:
                 told.append(file)
         fresh = [file for file in told if file.path not in self._told]
         self._told.update(file.path for file in fresh)
+        for file in fresh:
+            self.loaded(file.path, file.scope, "path_glob_match" if file.patterns else "nested_traversal")
         return tuple(to_piece(file) for file in fresh)
 
     def forget(self) -> None:

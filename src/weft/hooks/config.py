@@ -6,7 +6,8 @@ from typing import TypeAlias, get_args
 
 import msgspec
 
-from weft.hooks.port import HookEvent
+from weft.hooks.kinds import ModelWork, Work, read_work
+from weft.hooks.port import NEVER_HERE, HookEvent
 from weft.schema.content import Json
 from weft.settings import Settings
 from weft.settings.layers import as_list, as_object, as_strings, is_object
@@ -20,11 +21,14 @@ Function: TypeAlias = Callable[[Json, str | None], Awaitable[Json | None]]
 
 
 class Hook(msgspec.Struct, frozen=True, kw_only=True):
-    """One hook: a shell `command`, or a `function`. `blocks_on_failure` counts a failure as a refusal."""
+    """One hook: a shell `command`, a `function`, or other `work`. `blocks_on_failure` counts a failure as a refusal;
+    nobody waits for one that is `aside`, and it decides nothing."""
 
     matcher: str = "*"
     command: str = ""
     function: Function | None = None
+    work: Work | None = None
+    aside: bool = False
     key: str = ""
     timeout: float = DEFAULT_TIMEOUT
     blocks_on_failure: bool = False
@@ -33,6 +37,10 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return self.command or self.key or "function"
+
+    @property
+    def asks_a_model(self) -> bool:
+        return isinstance(self.work, ModelWork)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -57,15 +65,21 @@ def from_settings(settings: Settings) -> Found:
             continue
         for event, entries in as_object(layer.data.get("hooks")).items():
             if event not in EVENTS:
-                problems.append(f"{layer.path}: no hook event is named {event!r}")
+                problems += _unknown(event, layer.path)
                 continue
             found = read_entries(entries, layer.path, problems)
             hooks[event] = hooks.get(event, ()) + found
     return Found(hooks, tuple(problems))
 
 
+def _unknown(event: str, source: str) -> list[str]:
+    if event in NEVER_HERE:
+        return [f"{source}: {event} never happens in Weft, so its hooks are not run"]
+    return [f"{source}: no hook event is named {event!r}"]
+
+
 def read_entries(entries: object, source: str, problems: list[str]) -> tuple[Hook, ...]:
-    """The hooks in a list of `{"matcher": …, "hooks": [{"type": "command", "command": …}]}`."""
+    """The hooks in a list of `{"matcher": …, "hooks": [{"type": "command", "command": …}]}`; what is wrong in it."""
     found: list[Hook] = []
     for entry in as_list(entries):
         if not is_object(entry):
@@ -74,19 +88,27 @@ def read_entries(entries: object, source: str, problems: list[str]) -> tuple[Hoo
         matcher = entry.get("matcher")
         for item in as_list(entry.get("hooks")):
             value = as_object(item)
-            command = value.get("command")
-            if value.get("type", "command") != "command" or not isinstance(command, str) or not command:
-                problems.append(f"{source}: hooks of type {value.get('type')!r} are not run; only commands are")
-                continue
-            found.append(
-                Hook(
-                    matcher=matcher if isinstance(matcher, str) else "*",
-                    command=command,
-                    timeout=_timeout(value.get("timeout")),
-                    source=source,
-                )
-            )
+            made = _read_hook(value, matcher if isinstance(matcher, str) else "*", source)
+            if isinstance(made, Hook):
+                found.append(made)
+            else:
+                problems.append(f"{source}: {made}")
     return tuple(found)
+
+
+def _read_hook(value: Json, matcher: str, source: str) -> Hook | str:
+    """The hook, or what is wrong with it."""
+    limit, aside = _timeout(value.get("timeout")), value.get("async") is True
+    kind = value.get("type", "command")
+    if kind == "command":
+        command = value.get("command")
+        if not isinstance(command, str) or not command:
+            return "a hook of type 'command' needs a command"
+        return Hook(matcher=matcher, command=command, timeout=limit, source=source, aside=aside)
+    work = read_work(value)
+    if isinstance(work, str):
+        return work
+    return Hook(matcher=matcher, work=work, key=f"({kind})", timeout=limit, source=source, aside=aside)
 
 
 def from_host(given: Json | None, call: Callable[[str, Json, str | None], Awaitable[Json]] | None) -> Found:
@@ -95,7 +117,7 @@ def from_host(given: Json | None, call: Callable[[str, Json, str | None], Awaita
     problems: list[str] = []
     for event, entries in (given or {}).items():
         if event not in EVENTS:
-            problems.append(f"the caller's hooks: no event is named {event!r}")
+            problems += _unknown(event, "the caller's hooks")
             continue
         found = list(read_entries(entries, "the caller", problems))
         for entry in as_list(entries):

@@ -14,6 +14,9 @@ class JoinedHooks:
     def wants(self, event: HookEvent) -> bool:
         return any(hooks.wants(event) for hooks in self._both)
 
+    def matchers(self, event: HookEvent) -> tuple[str, ...]:
+        return self._both[0].matchers(event) + self._both[1].matchers(event)
+
     async def run(self, event: HookEvent, input: Json, *, subject: str = "", tool_use_id: str | None = None) -> Verdict:
         verdicts = [
             await hooks.run(event, input, subject=subject, tool_use_id=tool_use_id)
@@ -32,6 +35,9 @@ class AgentHooks:
 
     def wants(self, event: HookEvent) -> bool:
         return self._inner.wants(event)
+
+    def matchers(self, event: HookEvent) -> tuple[str, ...]:
+        return self._inner.matchers(event)
 
     async def run(self, event: HookEvent, input: Json, *, subject: str = "", tool_use_id: str | None = None) -> Verdict:
         return await self._inner.run(event, {**self._about, **input}, subject=subject, tool_use_id=tool_use_id)

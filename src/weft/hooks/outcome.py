@@ -7,12 +7,13 @@ import msgspec
 
 from weft.hooks.port import HookEvent, Verdict
 from weft.schema.content import Json
-from weft.settings.layers import as_object, is_object
+from weft.settings.layers import as_object, as_strings, is_object
 
 Permission = Literal["allow", "deny", "ask", "defer"]
 _ORDER: tuple[Permission, ...] = ("deny", "defer", "ask", "allow")
 _WORDS: dict[str, Permission] = {"allow": "allow", "deny": "deny", "ask": "ask", "defer": "defer"}
-_STDOUT_IS_CONTEXT = frozenset({"UserPromptSubmit", "SessionStart", "SetUpEnvironment"})
+_ACTIONS = ("accept", "decline", "cancel")
+_STDOUT_IS_CONTEXT = frozenset({"UserPromptSubmit", "UserPromptExpansion", "Setup", "SessionStart", "SetUpEnvironment"})
 
 
 def from_command(event: HookEvent, command: str, code: int, stdout: str, stderr: str) -> Verdict:
@@ -65,7 +66,15 @@ def from_json(event: HookEvent, value: Json) -> Verdict:
         context=_texts(special.get("additionalContext")),
         messages=_texts(value.get("systemMessage")),
         title=_text(special.get("sessionTitle")) or None,
+        watch=as_strings(special.get("watchPaths")),
+        answer=_answer(event, special),
     )
+
+
+def _answer(event: HookEvent, special: Json) -> Json | None:
+    if event not in ("Elicitation", "ElicitationResult") or special.get("action") not in _ACTIONS:
+        return None
+    return {"action": special["action"], "content": as_object(special.get("content"))}
 
 
 def _permission(event: HookEvent, value: Json, special: Json) -> tuple[Permission | None, str]:
@@ -108,5 +117,7 @@ def fold(verdicts: Iterable[Verdict]) -> Verdict:
             context=result.context + verdict.context,
             messages=result.messages + verdict.messages,
             title=verdict.title or result.title,
+            watch=result.watch + verdict.watch,
+            answer=verdict.answer or result.answer,
         )
     return result

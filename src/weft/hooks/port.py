@@ -12,22 +12,36 @@ HookEvent: TypeAlias = Literal[
     "PostToolUseFailure",
     "PostToolBatch",
     "UserPromptSubmit",
+    "UserPromptExpansion",
+    "MessageDisplay",
     "Stop",
+    "StopFailure",
     "SubagentStart",
     "SubagentStop",
+    "Setup",
     "SessionStart",
     "SessionEnd",
     "PreCompact",
     "PostCompact",
+    "PreModelSwitch",
+    "PostModelSwitch",
     "Notification",
     "PermissionRequest",
     "PermissionDenied",
+    "Elicitation",
+    "ElicitationResult",
+    "TaskCreated",
+    "TaskCompleted",
     "InstructionsLoaded",
     "CwdChanged",
+    "DirectoryAdded",
     "FileChanged",
     "ConfigChange",
     "SetUpEnvironment",
 ]
+
+NEVER_HERE = ("TeammateIdle", "WorktreeCreate", "WorktreeRemove")
+"""Events of other agents for things that Weft does not have: they are no mistake in a file, and never fire."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +61,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[str, ...] = ()
     """`systemMessage`s, for the person."""
     title: str | None = None
+    watch: tuple[str, ...] = ()
+    """Files that `FileChanged` is to tell of from now on."""
+    answer: Json | None = None
+    """What a hook answers in the person's place to an MCP server: `action` and `content`."""
 
 
 class Hooks(Protocol):
@@ -55,6 +73,10 @@ class Hooks(Protocol):
 
     def wants(self, event: HookEvent) -> bool:
         """False when nothing is registered, so that callers need not build the input."""
+        ...
+
+    def matchers(self, event: HookEvent) -> tuple[str, ...]:
+        """What the hooks of an event ask for: `FileChanged` names the files to watch in this way."""
         ...
 
     async def run(self, event: HookEvent, input: Json, *, subject: str = "", tool_use_id: str | None = None) -> Verdict:

@@ -10,5 +10,8 @@ class NoHooks:
     def wants(self, event: HookEvent) -> bool:
         return False
 
+    def matchers(self, event: HookEvent) -> tuple[str, ...]:
+        return ()
+
     async def run(self, event: HookEvent, input: Json, *, subject: str = "", tool_use_id: str | None = None) -> Verdict:
         return Verdict()

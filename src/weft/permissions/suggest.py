@@ -7,6 +7,7 @@ from weft.permissions.groups import EDITORS, READERS, canonical
 from weft.permissions.paths import is_within, protected, resolve
 from weft.permissions.port import Call, Decision
 from weft.permissions.rules import to_text
+from weft.schema.content import Json
 from weft.schema.events import RuleSuggestion
 
 if TYPE_CHECKING:
@@ -63,3 +64,20 @@ def _path_rule(tool: str, path: str, cwd: str, gate: "RuleGate", destination: De
 def _literal(path: str) -> str:
     """The path with the characters escaped that a pattern would read as wildcards."""
     return "".join(f"\\{character}" if character in "*?[\\" else character for character in path)
+
+
+_DESTINATIONS = {"session": "session", "local": "localSettings", "project": "projectSettings", "user": "userSettings"}
+
+
+def to_update(one: RuleSuggestion) -> Json:
+    """A suggestion as hosts and hooks read it: a `PermissionUpdate`."""
+    tool, _, rest = one.rule.partition("(")
+    rule: Json = {"toolName": tool}
+    if rest:
+        rule["ruleContent"] = rest[:-1]
+    return {
+        "type": "addRules",
+        "rules": [rule],
+        "behavior": one.behavior,
+        "destination": _DESTINATIONS[one.destination],
+    }

@@ -124,7 +124,12 @@ TurnReason: TypeAlias = Literal[
     "structured_output_failed",
     "local_command",
     "loop",
+    "tool_deferred",
 ]
+
+
+GOOD_ENDS: tuple[TurnReason, ...] = ("completed", "local_command", "hook_stopped", "refused", "tool_deferred")
+"""A turn that ended so did not fail."""
 
 
 class Denial(msgspec.Struct, frozen=True):
@@ -163,6 +168,8 @@ class TurnEnded(Event, frozen=True, tag=True):
     structured: object = None
     has_structured: bool = False
     interrupted: Literal["streaming", "tools"] | None = None
+    deferred: ToolUse | None = None
+    """The call that a hook put off: it has not run, and the turn ended with it."""
 
 
 class ModelUsage(msgspec.Struct, frozen=True):

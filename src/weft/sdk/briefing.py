@@ -67,7 +67,14 @@ def agent_hooks(agent: AgentDefinition | None, ground: "Ground", session: Hooks)
     hooks = dict(agent.hooks)
     if "Stop" in hooks and ground.main_agent is not agent:
         hooks["SubagentStop"] = hooks.pop("Stop")
-    own = own_hooks(hooks, emit=ground.channel.put, env=ground.env, cwd=str(ground.options.cwd), wrap=ground.sandbox)
+    own = own_hooks(
+        hooks,
+        emit=ground.channel.put,
+        env=ground.env,
+        cwd=str(ground.options.cwd),
+        wrap=ground.sandbox,
+        reach=ground.reach(),
+    )
     return JoinedHooks(session, own)
 
 

@@ -22,6 +22,7 @@ from weft.schema.commands import (
 )
 from weft.schema.content import Content
 from weft.schema.events import (
+    GOOD_ENDS,
     AgentEvent,
     Denial,
     PermissionAsked,
@@ -165,7 +166,7 @@ class Client:
 
 
 def to_answer(event: TurnEnded, session_id: str, output: Any) -> Answer:
-    if event.reason not in ("completed", "local_command", "hook_stopped", "refused"):
+    if event.reason not in GOOD_ENDS:
         raise TurnFailed(event)
     value = event.structured
     if event.has_structured and output is not None and not isinstance(output, dict):

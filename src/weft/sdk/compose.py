@@ -46,6 +46,7 @@ from weft.tools.port import AnyTool
 from weft.workspace.port import Workspace
 
 if TYPE_CHECKING:
+    from weft.hooks.kinds import Reach
     from weft.permissions.sandbox import Sandbox
     from weft.sdk.inline import InlineServers
     from weft.sdk.servers import Servers
@@ -131,6 +132,7 @@ class Ground:
         self.channel = Channel(limit=4096)
         self.notes: list[str] = []
         self.sources = setting_sources(options)
+        self._reach: Reach | None = None
 
     async def session(self) -> Session:
         self.settings = self._settings()
@@ -148,6 +150,7 @@ class Ground:
         self.hooks = agent_hooks(self.main_agent, self, self._hooks())
         self.moments = Moments(self.hooks, self.state)
         self.asks.tap(self.moments.see)
+        self._watch_moments()
         self.options = await self._with_servers()
         self.inline = await self._inline()
         from weft.sdk.workbench import Workbench
@@ -306,6 +309,14 @@ class Ground:
         await servers.connect()
         return servers
 
+    def reach(self) -> "Reach":
+        """What hooks may use of the session; the workbench fills it in."""
+        if self._reach is None:
+            from weft.hooks.kinds import Reach
+
+            self._reach = Reach()
+        return self._reach
+
     def _hooks(self) -> Hooks:
         functions = self.overrides.hook_functions or {}
         if not self.settings.section("hooks") and not self.options.hooks and not functions:
@@ -320,11 +331,21 @@ class Ground:
             cwd=str(self.options.cwd),
             ask_host=self.overrides.ask_host,
             wrap=self.sandbox,
+            reach=self.reach(),
         )
         for event in get_args(HookEvent):
             for function in functions.get(event, ()):
                 runner.add(event, function)
         return runner
+
+    def _watch_moments(self) -> None:
+        """What only hooks need is put in place only where there are any."""
+        if isinstance(self.hooks, NoHooks):
+            return
+        from weft.hooks.watch import config_files
+
+        self.asks.around = self.moments.elicited
+        self.moments.config = lambda: config_files(self.options.cwd, self.env)
 
     def _sandbox(self) -> "Sandbox | None":
         """The box of commands and hooks; None when the settings leave it off or the machine has none."""

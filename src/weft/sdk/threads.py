@@ -58,6 +58,9 @@ class Threads:
             parent=None,
             state=self.ground.state,
         )
+        if self.ground.hooks.wants("MessageDisplay"):
+            work.shown = self.ground.moments.shown
+        work.running = self.bench.running
         work.structured = self.ground.options.output_schema is not None
         if resumed is not None and isinstance(work.compactor, Compactor):
             work.compactor.resume(resumed.counted, resumed.seen)

@@ -18,6 +18,7 @@ from weft.agent.toolbox import ToolBox, chosen
 from weft.agent.turn import Limits, Turn
 from weft.context.assemble import Assembler, PromptOptions
 from weft.context.port import Listing, Piece, View
+from weft.hooks.silent import NoHooks
 from weft.schema.commands import Prompt, ServerCommand
 from weft.schema.content import Content, Json, Text, ToolUse
 from weft.schema.events import (
@@ -371,6 +372,7 @@ class Workbench:
             hooks=ground.hooks,
             moments=ground.moments,
             source=ground.began_as(),
+            setup=ground.options.setup,
             limits=self.limits,
             thread=self.thread,
             control=control,
@@ -387,6 +389,7 @@ class Workbench:
             notes=(Notice(text=note, level="warning", tag="startup") for note in ground.notes),
         )
         self.thread.work.steering = session.steering
+        self._serve_hooks()
         if ground.options.permission_tool is not None:
             self._ask_tool(ground.options.permission_tool, session)
         return session
@@ -404,6 +407,22 @@ class Workbench:
             self.main_agent.mark()
         if self.checkpoints is not None:
             self.checkpoints.begin(prompt_id)
+
+    def _serve_hooks(self) -> None:
+        ground = self.ground
+        if isinstance(ground.hooks, NoHooks):
+            return
+        from weft.sdk.reaching import fill
+
+        fill(ground.reach(), self)
+        if ground.hooks.wants("InstructionsLoaded"):
+            self.assembler.memory.loaded = ground.moments.loaded
+
+    def running(self) -> list[Json]:
+        """Background work, as hooks read it."""
+        shells = [task for task in self.tasks.list() if task.background and task.state == "running"]
+        tasks = [*shells, *self.subagents.running.values()]
+        return [{"id": task.id, "type": task.kind, "description": task.description} for task in tasks]
 
     def _shown_again(self) -> list[AgentEvent]:
         from weft.agent.replay import to_events

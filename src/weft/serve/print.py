@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from weft.connect.port import Connection
 from weft.schema.commands import Cancel, Prompt
 from weft.schema.content import Json
-from weft.schema.events import AgentEvent, MessageDone, Notice, Retrying, TaskChanged, TaskInfo, TurnEnded
+from weft.schema.events import GOOD_ENDS, AgentEvent, MessageDone, Notice, Retrying, TaskChanged, TaskInfo, TurnEnded
 from weft.schema.wire import encode
 
 if TYPE_CHECKING:
@@ -82,14 +82,14 @@ def answer(event: TurnEnded) -> str:
     if event.reason == "max_turns":
         return f"Error: {event.error}".replace("maximum number of turns", "max turns")
     if event.error is not None and event.reason != "completed":
-        return event.error if event.reason in ("error", "prompt_too_long") else f"Error: {event.error}"
+        return event.error if event.reason in ("error", "prompt_too_long", "tool_deferred") else f"Error: {event.error}"
     return event.text
 
 
 def exit_code(event: TurnEnded, *, refusals: bool) -> int:
     if event.reason == "cancelled":
         return INTERRUPTED if refusals else OK
-    if event.reason not in ("completed", "local_command", "hook_stopped", "refused"):
+    if event.reason not in GOOD_ENDS:
         return FAILED
     return REFUSED if refusals and event.denials else OK
 

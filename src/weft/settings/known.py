@@ -33,11 +33,22 @@ class Permissions(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class HookCommand(msgspec.Struct, omit_defaults=True):
-    """One hook. A command gets a JSON object on standard input."""
+    """One hook. A command gets a JSON object on standard input; the other types get the same object in their way."""
 
     type: Literal["command", "prompt", "agent", "http", "mcp_tool"] = "command"
     command: str = ""
     timeout: Annotated[float, Meta(description="Seconds; 60 unless set.", gt=0)] = 60
+    aside: Annotated[bool, Meta(description="Nobody waits for it, and it decides nothing.")] = msgspec.field(
+        default=False, name="async"
+    )
+    prompt: Annotated[str, Meta(description="prompt and agent: a condition; $ARGUMENTS stands for the input.")] = ""
+    model: Annotated[str, Meta(description="prompt and agent: who judges; the small model unless set.")] = ""
+    url: Annotated[str, Meta(description="http: where the input is posted.")] = ""
+    headers: Annotated[dict[str, str], Meta(description="http: may name variables that allowedEnvVars lists.")] = {}
+    allowed_env_vars: list[str] = msgspec.field(default_factory=list[str], name="allowedEnvVars")
+    server: Annotated[str, Meta(description="mcp_tool: the server.")] = ""
+    tool: Annotated[str, Meta(description="mcp_tool: its tool.")] = ""
+    input: Annotated[Json, Meta(description="mcp_tool: arguments; ${tool_input.x} stands for a field.")] = {}
 
 
 class HookMatcher(msgspec.Struct, omit_defaults=True):

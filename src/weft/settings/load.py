@@ -46,7 +46,7 @@ def load_settings(
     """
     root = os.path.abspath(cwd)
     chosen = _sources(sources)
-    layers = [_file(scope, path, base) for scope, path, base in _files(root, env) if scope in chosen]
+    layers = [_file(scope, path, base) for scope, path, base in settings_files(root, env) if scope in chosen]
     if flag:
         layers.append(_flag(flag, root))
     layers += [_file("policy", Path(path), "/") for path in policy_files]
@@ -95,7 +95,8 @@ def user_file(env: Mapping[str, str] | None = None) -> Path:
     return paths.weft_home(env) / "settings.json"
 
 
-def _files(root: str, env: Mapping[str, str] | None) -> list[tuple[Scope, Path, str]]:
+def settings_files(root: str, env: Mapping[str, str] | None) -> list[tuple[Scope, Path, str]]:
+    """Every file of a person and of a project that may hold settings, with what a leading `/` means in it."""
     claude = paths.claude_home(env)
     mine = user_file(env)
     found: list[tuple[Scope, Path, str]] = []

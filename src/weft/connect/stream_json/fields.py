@@ -175,11 +175,11 @@ def turn_ended(raw: Json, turn_id: str) -> TurnEnded:
         reason = "cancelled"
     elif subtype == "success" and raw.get("is_error") is True:
         reason = "prompt_too_long" if terminal == "prompt_too_long" else "error"
-    elif terminal == "hook_stopped":
-        reason = "hook_stopped"
+    elif terminal in ("hook_stopped", "tool_deferred"):
+        reason = "hook_stopped" if terminal == "hook_stopped" else "tool_deferred"
     answer = text(raw, "result")
     errors = "; ".join(names(raw, "errors"))
-    failed = reason not in ("completed", "hook_stopped")
+    failed = reason not in ("completed", "hook_stopped", "tool_deferred")
     status, stop = raw.get("api_error_status"), raw.get("stop_reason")
     return TurnEnded(
         turn_id=turn_id,
@@ -199,7 +199,15 @@ def turn_ended(raw: Json, turn_id: str) -> TurnEnded:
         structured=raw.get("structured_output"),
         has_structured="structured_output" in raw,
         interrupted=interrupted,
+        deferred=_deferred(raw.get("deferred_tool_use")),
     )
+
+
+def _deferred(raw: object) -> ToolUse | None:
+    if not is_json(raw):
+        return None
+    given = raw.get("input")
+    return ToolUse(text(raw, "id"), text(raw, "name"), given if is_json(given) else {})
 
 
 def task_info(raw: Json, before: TaskInfo | None) -> TaskInfo:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, cast
 
 from weft.errors import WeftError
+from weft.permissions.suggest import to_update
 from weft.protocols.stream_json import is_json
 from weft.schema.commands import Command, InputGiven, PermissionAnswered, PlanAnswered, QuestionAnswered
 from weft.schema.content import Json, ToolUse
@@ -20,7 +21,6 @@ from weft.schema.events import (
 Ask = Callable[[str, str, Json], Awaitable[Json]]
 """(request id, subtype, fields) to the host's answer. Raises `WeftError` when it cannot or will not answer."""
 
-DESTINATIONS = {"session": "session", "local": "localSettings", "project": "projectSettings", "user": "userSettings"}
 PLACES: dict[str, Literal["session", "local", "project", "user"]] = {
     "session": "session",
     "localSettings": "local",
@@ -36,7 +36,7 @@ async def permission(event: PermissionAsked, ask: Ask) -> Command:
         "input": event.use.input,
         "tool_use_id": event.use.id,
         "description": event.title,
-        "permission_suggestions": [_suggestion(one) for one in event.suggestions],
+        "permission_suggestions": [to_update(one) for one in event.suggestions],
         "decision_reason": event.reason,
         "decision_reason_type": event.reason_kind,
     }
@@ -130,19 +130,6 @@ def _joined(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(str(item) for item in cast("list[object]", value))
     return str(value)
-
-
-def _suggestion(one: RuleSuggestion) -> Json:
-    tool, _, rest = one.rule.partition("(")
-    rule: Json = {"toolName": tool}
-    if rest:
-        rule["ruleContent"] = rest[:-1]
-    return {
-        "type": "addRules",
-        "rules": [rule],
-        "behavior": one.behavior,
-        "destination": DESTINATIONS[one.destination],
-    }
 
 
 def _updates(answer: Json) -> list[Json]:

@@ -25,6 +25,7 @@ TERMINAL = {
     "hook_stopped": "hook_stopped",
     "structured_output_failed": "structured_output_retry_exhausted",
     "loop": "model_error",
+    "tool_deferred": "tool_deferred",
 }
 ERROR_NAMES: dict[ProviderErrorKind, str] = {
     "prompt_too_long": "invalid_request",
@@ -145,6 +146,13 @@ class Counter:
             waited = max(round((event.duration - event.api_duration) * 1000), 0)
             fields |= {"ttft_ms": first, "ttft_stream_ms": first, "first_content_frame_ms": first}
             fields["time_to_request_ms"] = waited
+        if event.deferred is not None:
+            fields["stop_reason"] = "tool_deferred"
+            fields["deferred_tool_use"] = {
+                "id": event.deferred.id,
+                "name": event.deferred.name,
+                "input": event.deferred.input,
+            }
         if event.has_structured:
             fields["structured_output"] = event.structured
         return fields

@@ -30,6 +30,7 @@ from weft.protocols.stream_json import (
 from weft.schema.commands import Cancel, Command, Prompt
 from weft.schema.content import Json, ToolUse
 from weft.schema.events import (
+    GOOD_ENDS,
     AgentEvent,
     AskWithdrawn,
     InputRequested,
@@ -235,7 +236,7 @@ class StreamServer:
                 self._withdraw(request_id)
             case TurnEnded():
                 self._uses.clear()
-                self.exit_code = 0 if event.reason in ("completed", "local_command", "hook_stopped", "refused") else 1
+                self.exit_code = 0 if event.reason in GOOD_ENDS else 1
             case _:
                 pass
 
