@@ -27,14 +27,13 @@ class Setting(msgspec.Struct, frozen=True, rename="camel"):
 
 SETTINGS: Final = (
     Setting("model", "text", "The model that new conversations begin with."),
-    Setting("smallModel", "text", "The model for small jobs, such as titles and summaries."),
+    Setting("fallbackModel", "text", "The model that takes over when the first one is overloaded."),
     Setting("permissions.defaultMode", "choice", "The mode that new conversations begin in.", MODES),
-    Setting("alwaysThinkingEnabled", "boolean", "Models that can think do so from the beginning."),
-    Setting("autoCompactEnabled", "boolean", "A conversation that fills the window is made shorter by itself."),
-    Setting("includeCoAuthoredBy", "boolean", "Commits name the agent as a co-author."),
-    Setting("respectGitignore", "boolean", "Files that git ignores are left out of listings."),
-    Setting("cleanupPeriodDays", "number", "Days after which old conversations are deleted."),
-    Setting("language", "text", "The language that the agent answers in."),
+    Setting("respectGitignore", "boolean", "Files that git ignores are not offered while you write."),
+    Setting("autoConnectIde", "boolean", "Attach to the editor that has the folder open."),
+    Setting("shareIdeContext", "boolean", "The model is told what you look at in the editor."),
+    Setting("diffTool", "choice", "Where changes are shown: auto is the editor as well.", ("auto", "terminal")),
+    Setting("detectParticipants", "boolean", "A prompt that is clearly for a plug-in goes to it without being named."),
 )
 
 

@@ -306,7 +306,7 @@ async def test_a_model_a_mode_and_a_theme_are_chosen_from_lists(tmp_path: Path) 
         ("/permissions", "No rules are set"),
         ("/hooks", "No hooks are set."),
         ("/agents", "review"),
-        ("/settings", "autoCompactEnabled"),
+        ("/settings", "respectGitignore"),
         ("/tasks", "Nothing runs in the background."),
         ("/thinking", "adaptive"),
         ("/help", "interrupt; twice"),

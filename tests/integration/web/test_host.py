@@ -229,7 +229,7 @@ async def test_settings_rules_and_usage_are_shown_and_changed(tmp_path: Path) ->
             assert "cannot be" in str(refused["error"])
             settings = (await ask("getPanel", panel="settings"))["data"]["settings"]  # type: ignore[index]
             values = {setting["key"]: setting["value"] for setting in settings}
-            assert (values["model"], values["autoCompactEnabled"]) == ("opus", True)
+            assert (values["model"], values["respectGitignore"]) == ("opus", True)
             usage = (await ask("getPanel", panel="usage"))["data"]
             assert len(usage["days"]) == 14  # type: ignore[index]
             assert usage["days"][-1] == {"name": "2026-11-14", "tokens": 1200, "cost": 0.25}  # type: ignore[index]

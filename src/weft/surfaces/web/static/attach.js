@@ -62,7 +62,7 @@ export class Attachments {
 
   /** Walks the workspace's folders in a dialog. */
   async pick() {
-    const list = h("div.picker", { role: "listbox" });
+    const list = h("div.picker", { role: "group", "aria-label": t("pick.title") });
     const dialog = showDialog(t("pick.title"), list);
     const show = async (folder) => {
       const entries = await this.socket.ask("pickFiles", { folder }).catch((error) => (toast(error.message, "error"), []));

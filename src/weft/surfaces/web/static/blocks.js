@@ -72,7 +72,8 @@ export function userMessage(chunk, act) {
   setHtml(body, chunk.html);
   dressCode(body);
   const pictures = (chunk.images ?? []).map((image) =>
-    h("img.thumb", { src: `data:${image.media_type};base64,${image.data}`, alt: t("compose.attach"), onclick: (event) => event.currentTarget.classList.toggle("large") }),
+    h("button.thumb", { type: "button", "aria-label": t("message.enlarge"), "aria-expanded": "false", onclick: (event) => enlarge(event.currentTarget) },
+      h("img", { src: `data:${image.media_type};base64,${image.data}`, alt: "" })),
   );
   const documents = (chunk.documents ?? []).map((name) => h("span.chip", {}, icon("file"), name));
   const actions = h("div.message-actions", { role: "group" },
@@ -80,9 +81,13 @@ export function userMessage(chunk, act) {
     button(t("message.rewind"), { iconName: "back", kind: "quiet", onclick: () => act("rewind", chunk) }),
     button(t("message.fork"), { iconName: "fork", kind: "quiet", onclick: () => act("fork", chunk) }),
   );
-  const element = h(`article.item.user${chunk.synthetic ? ".synthetic" : ""}`, { "aria-label": t("compose.label") });
+  const element = h(`article.item.user${chunk.synthetic ? ".synthetic" : ""}`, { "aria-label": t("message.yours") });
   if (pictures.length || documents.length) add(element, h("div.attached", {}, pictures, documents));
   return add(element, body, chunk.synthetic ? null : actions);
+}
+
+function enlarge(thumb) {
+  thumb.setAttribute("aria-expanded", String(thumb.classList.toggle("large")));
 }
 
 /** One quiet line between messages. */

@@ -1,7 +1,7 @@
 // The page: puts its parts together, and passes what arrives to the conversation it belongs to.
 
 import { connectApps } from "./apps.js";
-import { button, copyText, fill, h, icon } from "./dom.js";
+import { announce, button, copyText, fill, h, icon } from "./dom.js";
 import { askCard } from "./asks.js";
 import { Composer } from "./composer.js";
 import { applyLanguage, language, seconds, setLanguage, t } from "./i18n.js";
@@ -44,7 +44,7 @@ class Page {
     this.banner = h("div.banner", { role: "alert", hidden: true });
     this.scroller = h("div.scroller", { onscroll: () => this.scrolled(), tabIndex: -1 });
     this.latest = h("button.latest", { type: "button", hidden: true, onclick: () => this.toEnd(true) }, icon("down"), t("latest"));
-    this.dock = h("div.dock", { "aria-live": "assertive" });
+    this.dock = h("div.dock");
     this.head = h("header.head", {}, button(t("side.show"), { iconName: "panel", kind: "quiet.show-side", onclick: () => this.sidebar.toggle() }), this.title, h("span.stretch"), this.folder, this.agent, this.menu);
     this.main = h("main.main", {}, this.head, this.banner, this.scroller, h("div.foot", {}, this.latest, this.dock, this.composer.element));
     fill(document.body, h("div.app", {}, this.sidebar.element, this.main), ...document.querySelectorAll(".drop-veil"));
@@ -199,6 +199,7 @@ class Page {
       const card = askCard(ask, { send: (type, fields) => this.send(type, fields), open: (path) => this.panels.file(path), leave: (address) => this.panels.leave(address),
         short: (text) => this.short(text), outside: (path) => path.startsWith("/") && !this.state.folders.some((folder) => path === folder || path.startsWith(`${folder}/`)) });
       this.dock.append(card);
+      announce(`${t("row.asking")}: ${card.getAttribute("aria-label")}`);
       if (idle && card === this.dock.firstElementChild) card.focus();
     }
     this.dock.classList.toggle("full", open.length > 0);

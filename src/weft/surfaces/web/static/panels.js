@@ -64,7 +64,7 @@ export class Panels {
       const save = (key, value) => this.deps.socket.ask("setSetting", { key, value, layer: layer.value, folder })
         .then(() => (toast(t("save")), again()), (error) => toast(error.message, "error"));
       return [h("label.field.inline", {}, t("settings.layer"), layer),
-        data.settings.map((setting) => h("div.setting", {}, h("div", {}, h("strong", {}, setting.key), h("p.muted", {}, setting.description),
+        data.settings.map((setting) => h("div.setting", {}, h("div", {}, h("strong", {}, setting.key), h("p.muted", {}, t(`setting.${setting.key}`)),
           setting.origin ? h("small.muted", {}, `${t("rules.from")} ${setting.origin}`) : null), settingControl(setting, save)))];
     });
   }
@@ -91,7 +91,7 @@ export class Panels {
     const act = (action) => () => this.deps.send("serverAction", { server: server.name, action });
     const off = server.state === "disabled";
     const opened = (event) => (event.target.open ? this.opened.add(server.name) : this.opened.delete(server.name));
-    return h("details.server", { open: this.opened.has(server.name), ontoggle: opened }, h("summary", {}, h(`span.dot.${server.state}`), h("strong", {}, server.name), h("span.badge", {}, server.state.replace("_", " ")),
+    return h("details.server", { open: this.opened.has(server.name), ontoggle: opened }, h("summary", {}, h(`span.dot.${server.state}`), h("strong", {}, server.name), h("span.badge", {}, t(`servers.state.${server.state}`)),
       h("span.muted", {}, [server.transport, server.scope, t("servers.tools", { count: server.tools?.length ?? 0 })].filter(Boolean).join(" · ")), h("span.stretch"),
       button(t("servers.reconnect"), { iconName: "back", kind: "quiet", onclick: act("reconnect") }),
       button(t(off ? "servers.enable" : "servers.disable"), { iconName: off ? "check" : "stop", kind: "quiet", onclick: act(off ? "enable" : "disable") })),

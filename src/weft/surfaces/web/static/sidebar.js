@@ -21,6 +21,10 @@ export class Sidebar {
       h("label.search", {}, icon("search"), this.search), this.list);
     const narrow = matchMedia("(max-width: 760px)");
     if (recall("weft.sidebar") === "hidden" || narrow.matches) document.body.classList.add("no-sidebar");
+    // On a narrow window the list lies over the conversation: a click beside it, or Escape, closes it.
+    const away = () => narrow.matches && document.body.classList.add("no-sidebar");
+    document.addEventListener("pointerdown", (event) => { if (!this.element.contains(event.target) && !event.target.closest(".show-side, .menu, dialog")) away(); });
+    this.element.addEventListener("keydown", (event) => { if (event.key === "Escape") away(); });
     narrow.addEventListener("change", () => narrow.matches && document.body.classList.add("no-sidebar"));
   }
 
@@ -73,7 +77,7 @@ export class Sidebar {
       { label: t("row.fork"), iconName: "fork", act: () => send("forkConversation") },
       "---",
       { label: t("row.delete"), iconName: "trash", act: async () => {
-        const sure = await choose(t("row.delete"), t("row.delete.sure", { title: row.title || t("untitled") }), [
+        const sure = await choose(t("row.delete"), t(row.agent === "weft" ? "row.delete.sure" : "row.delete.other", { title: row.title || t("untitled"), agent: row.agent }), [
           { label: t("row.delete"), value: true, kind: "no" }, { label: t("cancel"), value: false }]);
         if (sure) send("deleteConversation");
       } },

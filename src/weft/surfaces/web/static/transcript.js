@@ -1,7 +1,7 @@
 // One conversation on the page: chunks in, elements out. Applying the same chunks always gives the same page.
 
 import { appEnded } from "./apps.js";
-import { announce, fill, h, icon } from "./dom.js";
+import { announce, button, copyText, fill, h, icon } from "./dom.js";
 import { line, TextBlock, ThinkingBlock, userMessage } from "./blocks.js";
 import { money, seconds, short, t } from "./i18n.js";
 import { ToolCard } from "./tools.js";
@@ -13,7 +13,7 @@ export class Transcript {
   constructor(id, deps) {
     this.id = id;
     this.deps = deps;
-    this.log = h("div.log", { role: "log", "aria-live": "off", "aria-label": t("side.list") });
+    this.log = h("div.log", { role: "log", "aria-live": "off", "aria-label": t("log.label") });
     this.top = h("button.older", { type: "button", hidden: true, onclick: () => this.askOlder() }, t("older"));
     this.element = h("div.transcript", {}, this.top, this.log);
     this.reset();
@@ -175,7 +175,17 @@ export class Transcript {
     if (chunk.cost) bits.push(money(chunk.cost));
     const tokens = (chunk.usage?.input_tokens ?? 0) + (chunk.usage?.output_tokens ?? 0);
     if (tokens) bits.push(`${short(tokens)} ${t("meter.tokens").toLowerCase()}`);
-    if (bits.length) this.log.append(h("div.item.turn-end", {}, bits.join("  ·  ")));
+    const reply = this.lastReply();
+    const copy = reply ? button(t("message.reply"), { iconName: "copy", kind: "quiet", onclick: (event) => copyText(reply.innerText, event.currentTarget) }) : null;
+    if (bits.length || copy) this.log.append(h("div.item.turn-end", {}, copy, bits.join("  ·  ")));
+  }
+
+  /** The last text of the turn that ends now. */
+  lastReply() {
+    for (let item = this.log.lastElementChild; item && !item.matches(".user, .turn-end"); item = item.previousElementSibling) {
+      if (item.matches(".prose")) return item;
+    }
+    return null;
   }
 
   on_error(chunk) {

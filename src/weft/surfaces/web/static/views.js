@@ -26,7 +26,7 @@ export function drawView(view, { open, short = (text) => text, diff = {} } = {})
       return appFrame(view.data);
     case "exit":
       return view.data.signal || view.data.timedOut
-        ? h("div.exit-note", {}, view.data.timedOut ? "timed out" : view.data.signal)
+        ? h("div.exit-note", {}, view.data.timedOut ? t("tool.timedout") : view.data.signal)
         : null;
     default: {
       const box = h("div.prose.view");
