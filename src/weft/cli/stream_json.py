@@ -50,6 +50,7 @@ async def _run(arguments: Arguments) -> int:
         answer,
         quick=QUICK,
         relay=asks,
+        echo=arguments.replay_user_messages,
     )
     return await run_interruptible(server.run, server.interrupt)
 

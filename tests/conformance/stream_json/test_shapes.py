@@ -14,6 +14,7 @@ from tests.conformance.stream_json.shapes import CASES, FIXTURES, play, shape
 DIFFERENCES = {
     "memory_paths": "Weft keeps no automatic memory beside the project's own files",
     "messaging_socket_path": "Weft opens no socket that other processes could write messages to",
+    "request_sent_wall_ms": "No event tells when a request left; how long its answer took is in ttft_ms",
     "thinking_display": "Weft shows thinking as the provider gives it and has no second form of it",
 }
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "compatibility.md"

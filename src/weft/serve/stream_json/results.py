@@ -131,7 +131,6 @@ class Counter:
             ],
             "queued_turn_count": 0,
             "result_index": self._index,
-            "subagent_stats": {},
             "safety_stops": 0,
             "fast_mode_state": "off",
             "fast_mode_disabled_reason": None,

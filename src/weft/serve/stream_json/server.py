@@ -13,6 +13,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from weft.agent.history import new_id
 from weft.agent.session import Session
 from weft.errors import TransportError, UsageError, WeftError
 from weft.protocols.stream_json import (
@@ -26,6 +27,7 @@ from weft.protocols.stream_json import (
     control_request,
     control_success,
     decode_line,
+    is_json,
 )
 from weft.schema.commands import Cancel, Command, Prompt
 from weft.schema.content import Json, ToolUse
@@ -52,6 +54,8 @@ from weft.transports.messages import LineStream
 logger = logging.getLogger(__name__)
 
 CLOSED = "stream closed before response received"
+DROPPING = ("interrupt", "cancel_async_message")
+"""Requests that may take prompts out of the queue."""
 
 
 class Opener(Protocol):
@@ -82,13 +86,18 @@ class StreamServer:
         *,
         quick: frozenset[str] = frozenset(),
         relay: bool = True,
+        echo: bool = False,
     ) -> None:
+        """`quick` requests are answered before the next line is read. With `relay` the host is asked what the person
+        would be; with `echo` its answers are repeated to it, as its prompts are."""
         self._stream = stream
         self._translator = translator
         self._opener = opener
         self._answers = answers
         self._quick = quick
         self._relays = relay
+        self._echo = echo
+        self._asking = 0
         self._session: Session | None = None
         self._opening = anyio.Lock()
         self._pending: dict[str, Awaited[ControlResponse]] = {}
@@ -129,6 +138,8 @@ class StreamServer:
                     else:
                         self._group.start_soon(self._control, found)
                 case ControlResponse(id=request_id):
+                    if self._echo:
+                        await self._stream.send(line)
                     if (pending := self._pending.get(request_id)) is not None:
                         pending.set(found)
                 case ControlCancel() | Other():
@@ -177,10 +188,18 @@ class StreamServer:
         except WeftError as error:
             await self._could_not_open(error)
             return
+        prompt_id = line.uuid or new_id()
+        queued = self._translator.prompts.accept(
+            prompt_id, named=bool(line.uuid), origin=line.origin, content=_written(line), busy=session.busy
+        )
+        await self._tell(queued)
         origin = str((line.origin or {}).get("kind") or "human")
         await session.send(
-            Prompt(line.content, id=line.uuid, verbatim=line.verbatim, synthetic=line.synthetic, origin=origin)
+            Prompt(line.content, id=prompt_id, verbatim=line.verbatim, synthetic=line.synthetic, origin=origin)
         )
+
+    async def _tell(self, messages: list[Json]) -> None:
+        await self._stream.send_all([encode(message) for message in messages])
 
     async def _could_not_open(self, error: WeftError) -> None:
         """The host is told as it is told of any failure: a result, and an exit code."""
@@ -241,7 +260,16 @@ class StreamServer:
                 pass
 
     async def _relay(self, session: Session, answer: Callable[[], Awaitable[Command]]) -> None:
-        await session.send(await answer())
+        self._asking += 1
+        if self._asking == 1:
+            await self._tell(self._translator.state_changed("requires_action"))
+        try:
+            command = await answer()
+        finally:
+            self._asking -= 1
+        if not self._asking and session.busy:
+            await self._tell(self._translator.state_changed("running"))
+        await session.send(command)
 
     # --- control ----------------------------------------------------------------------------------------------
 
@@ -274,7 +302,11 @@ class StreamServer:
     async def _control(self, request: ControlRequest) -> None:
         try:
             session = await self.session(request.body if request.subtype == "initialize" else None)
+            waiting = {prompt.id for prompt in session.queue()}
             answer = await self._answers(session, request)
+            if request.subtype in DROPPING:
+                for dropped in waiting - {prompt.id for prompt in session.queue()}:
+                    await self._tell(self._translator.prompts.drop(dropped))
         except UsageError as error:
             await self.write(control_error(request.id, str(error), error.hint))
         except WeftError as error:
@@ -289,3 +321,9 @@ class StreamServer:
 
     async def write(self, message: Json) -> None:
         await self._stream.send(encode(message))
+
+
+def _written(line: UserLine) -> object:
+    """The content as the host wrote it: text stays text."""
+    message = line.raw.get("message")
+    return message.get("content") if is_json(message) else None

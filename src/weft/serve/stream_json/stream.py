@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from weft.schema.content import Json
+from weft.schema.messages import Usage
 from weft.schema.stream import (
     BlockDelta,
     BlockStart,
@@ -47,6 +48,46 @@ def to_stream_event(event: StreamEvent) -> Json | None:
         case StreamDone() | Ping() | Retry() | StreamFailed():
             return None
     assert_never(event)
+
+
+class OpenStream:
+    """What of the message that streams is still open, for the ends that a cut stream never gets."""
+
+    def __init__(self) -> None:
+        self._message = ""
+        self._blocks: list[int] = []
+        self._next = 0
+        self._usage = Usage()
+
+    def follow(self, event: StreamEvent, message_id: str) -> None:
+        match event:
+            case MessageStart(usage=usage):
+                self._message, self._blocks, self._next, self._usage = message_id, [], 0, usage
+            case BlockStart(index=index):
+                self._blocks.append(index)
+                self._next = index + 1
+            case BlockStop(index=index) if index in self._blocks:
+                self._blocks.remove(index)
+            case _:
+                pass
+
+    def close(self) -> None:
+        """It had its end."""
+        self._message = ""
+
+    def abandon(self) -> list[tuple[Json, Json]]:
+        """The events that close what is open, each with the other fields of its line."""
+        message, self._message = self._message, ""
+        if not message:
+            return []
+        about: Json = {"api_message_id": message}
+        found: list[tuple[Json, Json]] = [
+            ({"type": "content_block_stop", "index": index}, about) for index in self._blocks
+        ]
+        stop: Json = {"stop_reason": None, "stop_sequence": None}
+        ended: Json = {"type": "message_delta", "delta": stop, "usage": usage_fields(self._usage)}
+        left: Json = {"api_message_id": message, "from_block_index": self._next}
+        return [*found, (ended, about), ({"type": "message_stop"}, {**about, "abandoned_blocks": left})]
 
 
 class PieceLines:

@@ -30,7 +30,6 @@ from weft.schema.events import (
     SessionStarted,
     Streamed,
     TaskChanged,
-    TaskInfo,
     TodosChanged,
     ToolCalled,
     ToolEnded,
@@ -43,10 +42,10 @@ from weft.schema.messages import Usage
 from weft.schema.stream import BlockDelta, BlockStart, Delta, MessageStart, ThinkingDelta
 from weft.schema.wire import encode, to_builtins
 from weft.serve.stream_json import results
-from weft.serve.stream_json.stream import PieceLines, to_stream_event
+from weft.serve.stream_json.prompts import Prompts
+from weft.serve.stream_json.stream import OpenStream, PieceLines, to_stream_event
+from weft.serve.stream_json.tasks import Tasks
 from weft.sessions import tokens
-
-TASK_TYPES = {"shell": "local_bash", "agent": "local_agent", "mcp": "mcp_task"}
 
 
 class Translator:
@@ -75,7 +74,8 @@ class Translator:
         self._state_events = state_events
         self._info: SessionInfo | None = None
         self._uses: dict[str, ToolUse] = {}
-        self._tasks: dict[str, str] = {}
+        self._tasks = Tasks(self._system)
+        self.prompts = Prompts(self._lifecycle)
         self._clock = clock
         self._turn_began = 0.0
         self._thinking_began = 0.0
@@ -86,6 +86,10 @@ class Translator:
         self._cleared = False
         self._results = results.Counter()
         self._pieces = PieceLines(stamp)
+        self._open = OpenStream()
+        self._first_usage: Usage | None = None
+        self._last_record = ""
+        self._summary: str | None = None
 
     def forward_subagent_text(self, on: bool) -> None:
         """Whether what subagents say is told, besides the tools that they use."""
@@ -104,12 +108,17 @@ class Translator:
         message["uuid"] = self._stamp()
         return message
 
+    def _system(self, subtype: str, /, **fields: object) -> Json:
+        return self._message("system", subtype, **fields)
+
+    def _lifecycle(self, prompt_id: str, state: str) -> Json:
+        return self._message("command_lifecycle", command_uuid=prompt_id, state=state)
+
     def feed(self, event: AgentEvent) -> list[Json]:
         """The messages of one event. `system/init` waits for the first event of its turn, because a turn may begin by
-        becoming another conversation."""
-        if self._unannounced is None or isinstance(event, SessionChanged):
+        becoming another conversation, or by making this one shorter."""
+        if self._unannounced is None or isinstance(event, SessionChanged | Compacted):
             return self._messages(event)
-        self._unannounced = None
         return [*self._announced(), *self._messages(event)]
 
     def lines(self, event: AgentEvent) -> list[bytes]:
@@ -151,7 +160,7 @@ class Translator:
             case Notice():
                 return self._notice(event)
             case TaskChanged(task=task):
-                return self._task(task)
+                return self._tasks.changed(task)
             case HookRan():
                 return self._hook(event)
             case (
@@ -196,11 +205,19 @@ class Translator:
         self._unannounced, self._cleared = event, False
         self._turn_began = self._clock()
         self._prompt_id = event.prompt_ids[0] if event.prompt_ids else ""
-        return [self.session_state("running")] if self._state_events else []
+        self._first_usage, self._summary = None, None
+        running = [self.session_state("running")] if self._state_events else []
+        return [*running, *self.prompts.begin(event.prompt_ids, event.origin)]
 
     def _announced(self) -> list[Json]:
         assert self._info is not None
-        return [self._message("system", "init", **self._init(self._info))]
+        self._unannounced = None
+        named: Json = {"user_message_uuids": list(self.prompts.turn)} if self.prompts.turn else {}
+        return [self._message("system", "init", **self._init(self._info), **named)]
+
+    def state_changed(self, state: str) -> list[Json]:
+        """The session's state, for a host that reads it."""
+        return [self.session_state(state)] if self._state_events else []
 
     def session_state(self, state: str) -> Json:
         return self._message("system", "session_state_changed", state=state, sdk_host_only=True)
@@ -209,38 +226,65 @@ class Translator:
         messages: list[Json] = []
         if event.reason == "local_command" and event.text and not self._cleared:
             messages.append(self._local_output(event.text))
-        messages.append(self._message("result", **self._results.result(event)))
+        if self._partial:
+            messages += [self._stream_event(raw, **more) for raw, more in self._open.abandon()]
+        messages.append(self._message("result", **self._results.result(event), **self._result_extras()))
+        messages += self.prompts.end()
         if self._state_events:
             messages.append(self.session_state("idle"))
         self._uses.clear()
         return messages
 
+    def _result_extras(self) -> Json:
+        extras: Json = {"subagent_stats": self._tasks.stats(), **self.prompts.stamps()}
+        if self.prompts.origin is not None:
+            extras["origin"] = self.prompts.origin
+        if self._first_usage is not None:
+            extras["first_request_input_tokens"] = self._first_usage.input_tokens
+            extras["first_request_cache_read_input_tokens"] = self._first_usage.cache_read_input_tokens
+        return extras
+
     def _local_output(self, text: str) -> Json:
+        if self._summary is not None:
+            words = f"<local-command-stdout>{text}</local-command-stdout>"
+            return self._user(words, None, isReplay=True)
         content = [to_builtins(Text(text))]
         return self._assistant(content, "<synthetic>", Usage(), None, local_command_run=True)
+
+    def _user(self, content: object, parent: str | None, **flags: object) -> Json:
+        return self._message(
+            "user",
+            message={"role": "user", "content": content},
+            parent_tool_use_id=parent,
+            timestamp=self._now(),
+            **self._tasks.about(parent),
+            **flags,
+        )
 
     # --- messages -------------------------------------------------------------------------------------------
 
     def _prompt(self, event: PromptAdded) -> list[Json]:
-        if event.parent is not None and not self._subagent_text:
-            return []
-        flags: Json = {}
-        if event.synthetic:
-            flags["isSynthetic"] = True
+        """What subagents were asked is told; what was added to their conversation later only on request. A turn that
+        background work began is known by the origin in its result."""
+        started = self.prompts.start(event.id)
+        if event.parent is not None:
+            if event.synthetic and not self._subagent_text:
+                return []
+            flags: Json = {"isSynthetic": True} if event.synthetic else {}
+        elif event.synthetic:
+            if self.prompts.origin is not None and event.id == self._prompt_id:
+                return []
+            flags = {"isSynthetic": True}
         elif event.replay or self._replay:
-            flags["isReplay"] = True
-        elif event.parent is None:
-            return []
-        content = to_builtins(event.content)
-        message = self._message(
-            "user",
-            message={"role": "user", "content": content},
-            parent_tool_use_id=event.parent,
-            timestamp=self._now(),
-            **flags,
-        )
+            flags = {"isReplay": True}
+            if self.prompts.origin is not None and event.id == self._prompt_id:
+                flags["origin"] = self.prompts.origin
+        else:
+            return started
+        sent = self.prompts.as_sent(event.id)
+        message = self._user(sent if sent is not None else to_builtins(event.content), event.parent, **flags)
         message["uuid"] = event.id
-        return [message]
+        return [*started, message]
 
     def _streamed(self, event: Streamed) -> list[Json]:
         match event.delta:
@@ -248,8 +292,10 @@ class Translator:
                 self._thinking_began, self._thought = self._clock(), 0
             case BlockDelta(delta=delta):
                 self._note_thinking(delta)
-            case MessageStart(request_id=request_id):
+            case MessageStart(request_id=request_id, usage=usage):
                 self._request_id = request_id
+                if event.parent is None and self._first_usage is None:
+                    self._first_usage = usage
             case _:
                 pass
         if not self._partial or event.parent is not None:
@@ -257,13 +303,15 @@ class Translator:
         raw = to_stream_event(event.delta)
         if raw is None:
             return []
-        line = self._message(
-            "stream_event", event=raw, parent_tool_use_id=event.parent, api_message_id=event.message_id
-        )
+        self._open.follow(event.delta, event.message_id)
+        line = self._stream_event(raw, api_message_id=event.message_id)
         if isinstance(event.delta, MessageStart):
             line["ttft_ms"] = self._since(self._turn_began)
             return [self._message("system", "status", status="requesting"), line]
         return [line]
+
+    def _stream_event(self, raw: Json, **more: object) -> Json:
+        return self._message("stream_event", event=raw, parent_tool_use_id=None, **more)
 
     def _note_thinking(self, delta: Delta) -> None:
         if isinstance(delta, ThinkingDelta):
@@ -286,7 +334,13 @@ class Translator:
             "usage": results.usage_fields(usage),
             "context_management": None,
         }
-        return self._message("assistant", message=body, parent_tool_use_id=parent, timestamp=self._now(), **extra)
+        if parent is None and self.prompts.first:
+            self.prompts.first = False
+            extra |= self.prompts.stamps()
+        about = self._tasks.about(parent)
+        return self._message(
+            "assistant", message=body, parent_tool_use_id=parent, timestamp=self._now(), **about, **extra
+        )
 
     def _block(self, event: BlockDone) -> list[Json]:
         if isinstance(event.block, ToolUse):
@@ -309,6 +363,7 @@ class Translator:
         """Blocks were sent one by one; whole messages only tell of failures, interruptions and the past."""
         reply = event.reply
         content = to_builtins(reply.content)
+        self._last_record = event.uuid or self._last_record
         if event.error is not None:
             extra: Json = {
                 "error": results.error_name(event.error),
@@ -326,10 +381,12 @@ class Translator:
             }
             return [line]
         if event.aborted:
-            return [self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, aborted=True)]
+            extra = {"request_id": self._request_id} if self._request_id else {}
+            extra["aborted"] = True
+            return [self._assistant(content, reply.model, reply.usage, event.parent, message_id=reply.id, **extra)]
         if self._partial and event.parent is None and not event.replay:
-            stop: Json = {"type": "message_stop"}
-            return [self._message("stream_event", event=stop, parent_tool_use_id=None, api_message_id=reply.id)]
+            self._open.close()
+            return [self._stream_event({"type": "message_stop"}, api_message_id=reply.id)]
         return []
 
     def _tool_ended(self, event: ToolEnded) -> list[Json]:
@@ -348,12 +405,7 @@ class Translator:
                     message=result.get("content", ""),
                 )
             )
-        line = self._message(
-            "user",
-            message={"role": "user", "content": [{"is_error": False, **result} if event.result.is_error else result]},
-            parent_tool_use_id=event.parent,
-            timestamp=self._now(),
-        )
+        line = self._user([{"is_error": False, **result} if event.result.is_error else result], event.parent)
         data = to_builtins(event.data) if event.data is not None else None
         if event.result.is_error:
             data = f"Error: {result.get('content', '')}" if not isinstance(data, str) else data
@@ -408,57 +460,13 @@ class Translator:
             "post_tokens": event.after,
             "duration_ms": round(event.duration * 1000),
         }
-        return [ended, self._message("system", "compact_boundary", compact_metadata=metadata)]
-
-    def _task(self, task: TaskInfo) -> list[Json]:
-        known = self._tasks.get(task.id)
-        self._tasks[task.id] = task.state
-        usage = {
-            "total_tokens": task.usage.context,
-            "tool_uses": task.tool_uses,
-            "duration_ms": round(task.duration * 1000),
-        }
-        if known is None and task.state == "running":
-            extra: Json = {"subagent_type": task.agent, "prompt": task.prompt} if task.kind == "agent" else {}
-            return [
-                self._message(
-                    "system",
-                    "task_started",
-                    task_id=task.id,
-                    run_id=task.id,
-                    tool_use_id=task.tool_use_id,
-                    description=task.description,
-                    task_type=TASK_TYPES[task.kind],
-                    is_backgrounded=task.background,
-                    **extra,
-                )
-            ]
-        if task.state == "running":
-            return [
-                self._message(
-                    "system",
-                    "task_progress",
-                    task_id=task.id,
-                    tool_use_id=task.tool_use_id,
-                    description=task.description,
-                    usage=usage,
-                    last_tool_name=task.last_tool,
-                )
-            ]
-        status = "killed" if task.state == "stopped" else task.state
-        return [
-            self._message("system", "task_updated", task_id=task.id, patch={"status": status}),
-            self._message(
-                "system",
-                "task_notification",
-                task_id=task.id,
-                tool_use_id=task.tool_use_id,
-                status=task.state,
-                output_file=task.output_file,
-                summary=task.summary or task.description,
-                usage=usage,
-            ),
-        ]
+        boundary = self._message(
+            "system", "compact_boundary", compact_metadata=metadata, logical_parent_uuid=self._last_record or None
+        )
+        announced = self._announced() if self._unannounced is not None else []
+        self._summary = event.summary
+        summary = [self._user(event.summary, None, isReplay=False, isSynthetic=True)] if event.summary else []
+        return [ended, *announced, boundary, *summary]
 
     def _hook(self, event: HookRan) -> list[Json]:
         if not self._hook_events and event.hook_event != "SessionStart":
