@@ -6,7 +6,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Literal, Self
 
@@ -27,6 +27,7 @@ from weft.agent.state import State
 from weft.agent.turn import Limits, Turn
 from weft.agent.wishes import granted
 from weft.errors import SessionError, UsageError, WeftError
+from weft.exits import ExitStack
 from weft.hooks.port import Hooks
 from weft.permissions.port import Gate
 from weft.protocols.fold import unfold
@@ -124,11 +125,11 @@ class Session:
         self.turn: Turn | None = None
         self._idle = anyio.Event()
         self._idle.set()
-        self.stack = AsyncExitStack()
+        self.stack = ExitStack()
 
     async def __aenter__(self) -> Self:
         started = SessionStarted(info=self.state.info(), resumed=self._resumed)
-        async with AsyncExitStack() as stack:
+        async with ExitStack() as stack:
             for resource in self._resources:
                 await stack.enter_async_context(resource)
             self.group = await stack.enter_async_context(anyio.create_task_group())
