@@ -6,7 +6,6 @@ waits for permission is shown there too: the first answer counts, the other clos
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,6 +14,7 @@ import anyio
 import anyio.abc
 
 from weft.errors import WorkspaceError
+from weft.exits import ExitStack
 from weft.protocols.ide.values import Accepted, Mention, Rejected
 from weft.schema.commands import PermissionAnswered
 from weft.schema.content import Content, Text
@@ -59,7 +59,7 @@ class EditorSeat:
         self._shown: dict[str, anyio.CancelScope] = {}
         self._held: anyio.CancelScope | None = None
         self._tools: tuple[frozenset[str], Sequence[AnyTool]] = (frozenset(), ())
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
         self._group: anyio.abc.TaskGroup | None = None
         work.on_mention = self._mentioned
 

@@ -7,7 +7,6 @@ Its events carry the id of the call that started it.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from typing import Protocol
 
 import msgspec
@@ -19,6 +18,7 @@ from weft.agent.state import State
 from weft.agent.thread import Around, WorkThread
 from weft.agent.turn import Turn
 from weft.errors import ToolError
+from weft.exits import ExitStack
 from weft.hooks.port import Hooks
 from weft.schema.commands import Prompt
 from weft.schema.content import Json, Text
@@ -171,7 +171,7 @@ class Subagents:
     async def _surrounded(self, thread: WorkThread, request: SubagentRequest, turn: Turn, agent_id: str) -> "Ended":
         """The work, between what is made for it and its end."""
         try:
-            async with AsyncExitStack() as stack:
+            async with ExitStack() as stack:
                 for each in thread.work.around:
                     await stack.enter_async_context(each)
                 await self._brief(thread, request, agent_id)

@@ -5,11 +5,11 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.errors import UsageError
+from weft.exits import ExitStack
 
 if TYPE_CHECKING:
     import anyio
@@ -79,7 +79,7 @@ async def _serve(options: argparse.Namespace, folders: Sequence[Path], command: 
     from weft.ide.server import IdeServer
     from weft.paths import claude_home, weft_home
 
-    async with AsyncExitStack() as stack:
+    async with ExitStack() as stack:
         editor: Editor
         servers: Sequence[str] | None = None
         ended = anyio.Event()

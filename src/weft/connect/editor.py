@@ -7,7 +7,6 @@ points the attached agents at them. A turn lasts from the first open diff to the
 
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,6 +15,7 @@ from weft import __version__
 from weft.agent.attach import find, mentions
 from weft.agent.channel import Channel
 from weft.errors import ConnectionLost, WeftError
+from weft.exits import ExitStack
 from weft.ide.editors.page import DiffClosed, DiffShown, FileShown, PageEditor, PageEvent
 from weft.ide.server import IdeServer
 from weft.paths import claude_home, user_home, weft_home
@@ -48,7 +48,7 @@ class EditorConnection:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = tuple(folders)
         self._channel = Channel()
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
         self._open: dict[str, DiffView] = {}
         self._taken: dict[str, str] = {}
         self._turn = ""
@@ -63,7 +63,7 @@ class EditorConnection:
 
     async def __aenter__(self) -> Self:
         try:
-            async with AsyncExitStack() as stack:
+            async with ExitStack() as stack:
                 page = PageEditor(self._folders, self._published)
                 self._editor = await stack.enter_async_context(page)
                 server = IdeServer(page, home=claude_home(), keep=weft_home())

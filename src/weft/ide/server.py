@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,6 +11,7 @@ import anyio
 import anyio.abc
 
 from weft.errors import TransportError
+from weft.exits import ExitStack
 from weft.ide.agents import Agent, Tap
 from weft.ide.lockfile import LockFile, Seat, keep_seat, last_seat, new_seat
 from weft.ide.port import Editor, EditorEvent, Mentioned, SelectionMoved, ToolsChanged
@@ -66,7 +66,7 @@ class IdeServer:
         self._moved = anyio.Event()
         self._selection: Selection | None = None
         self.subprotocols: tuple[str, ...] = (SUBPROTOCOL,)
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
         self._group: anyio.abc.TaskGroup | None = None
         self.lock: Lock = Lock(port=0)
 
@@ -84,7 +84,7 @@ class IdeServer:
         return {"CLAUDE_CODE_SSE_PORT": str(self.port), "ENABLE_IDE_INTEGRATION": "true"}
 
     async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
+        async with ExitStack() as stack:
             seat = await self._listen(stack)
             self.lock = Lock(
                 port=seat.port,
@@ -118,7 +118,7 @@ class IdeServer:
         for agent in self.agents:
             agent.notify(method, None if params is None else dict(params))
 
-    async def _listen(self, stack: AsyncExitStack) -> Seat:
+    async def _listen(self, stack: ExitStack) -> Seat:
         """Takes the wanted seat, else the last one, else a random one that is free."""
         known = self._seat or (last_seat(self._keep, self.editor.folders) if self._keep else None)
         tries = [*([known] if known else []), *(new_seat() for _ in range(8))]

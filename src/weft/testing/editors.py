@@ -7,7 +7,6 @@ reference names: revisions, tool lists, shapes, errors, tabs. An agent must be a
 import json
 import os
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -15,6 +14,7 @@ from typing import Any, Self
 import anyio
 import msgspec
 
+from weft.exits import ExitStack
 from weft.ide.editors.headless.languages import language_of
 from weft.protocols.ide import AUTH_HEADER, SUBPROTOCOL
 from weft.protocols.ide.uris import to_path, to_uri
@@ -66,7 +66,7 @@ class MeasuredEditor:
         self.selected: dict[str, Any] | None = None
         self._home = home
         self._streams: list[WebSocketStream] = []
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
 
     async def __aenter__(self) -> Self:
         token = self.token if self.refuses_before_the_upgrade else None

@@ -8,7 +8,6 @@ meaning in between. A loopback or private address is reached only when the confi
 import ipaddress
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Literal
 from urllib.request import getproxies, proxy_bypass
@@ -17,6 +16,7 @@ import anyio
 import httpx2
 
 from weft.errors import TransportError
+from weft.exits import ExitStack
 
 MAX_BODY = 64 << 20
 MAX_EVENT = 32 << 20
@@ -167,7 +167,7 @@ class HttpTransport:
         self._headers = headers
         self._auth = auth
         self._uds = uds
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
 
     async def __aenter__(self) -> Any:
         from mcp.client.sse import sse_client

@@ -3,7 +3,7 @@
 import itertools
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -22,6 +22,7 @@ from weft.connect.acp.prompt import changed, to_prompt, to_reason
 from weft.connect.acp.start import Opener
 from weft.connect.acp.terminals import HostTerminal, HostTerminals
 from weft.errors import ConnectionLost, TransportError
+from weft.exits import ExitStack
 from weft.protocols.acp import session as s
 from weft.protocols.acp.content import TerminalContent
 from weft.protocols.acp.frames import AUTH_REQUIRED, METHOD_NOT_FOUND, Id, RpcError, explained
@@ -54,7 +55,7 @@ class AcpConnection:
     def __init__(self, opener: Opener, options: AcpOptions) -> None:
         self._opener = opener
         self._options = options
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
         self._fold = Fold(e.SessionInfo(options.session_id, str(options.cwd), ""))
         self._send_event, self._events = anyio.create_memory_object_stream[e.AgentEvent](4096)
         self._queue: list[c.Prompt] = []

@@ -3,7 +3,6 @@
 import logging
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, cast
@@ -13,6 +12,7 @@ import anyio.abc
 import msgspec
 
 from weft.errors import TransportError, WorkspaceError
+from weft.exits import ExitStack
 from weft.protocols.ide import AUTH_HEADER, SUBPROTOCOL
 from weft.protocols.ide.guest import Finished, Guest, GuestEvent, MentionMade, Selected, Send, ToolListStale
 from weft.protocols.ide.notices import as_object
@@ -77,7 +77,7 @@ class IdeLink:
         self._heard = heard
         self._env = env
         self._session: _Session | None = None
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
         self._group: anyio.abc.TaskGroup | None = None
 
     @property
@@ -85,8 +85,8 @@ class IdeLink:
         return self.found.lock.ide_name
 
     async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
-            socket = AsyncExitStack()
+        async with ExitStack() as stack:
+            socket = ExitStack()
             stack.push_async_callback(socket.aclose)
             session = await self._attach(self.found, socket)
             self._group = await stack.enter_async_context(anyio.create_task_group())
@@ -162,7 +162,7 @@ class IdeLink:
             except TransportError:
                 _log.debug("the editor is gone already")
 
-    async def _attach(self, found: Found, socket: AsyncExitStack) -> _Session:
+    async def _attach(self, found: Found, socket: ExitStack) -> _Session:
         """Opens a socket and initializes: an answer to that is what makes an editor alive."""
         lock = found.lock
         problem = "it cannot be reached"
@@ -207,7 +207,7 @@ class IdeLink:
                     return session
         raise TransportError("it closed the connection")
 
-    async def _keep(self, session: _Session, socket: AsyncExitStack) -> None:
+    async def _keep(self, session: _Session, socket: ExitStack) -> None:
         current: _Session | None = session
         short = 0
         while current is not None:
@@ -222,7 +222,7 @@ class IdeLink:
             current = await self._again(socket) if short < MAX_SHORT else None
         self._tell("closed")
 
-    async def _again(self, socket: AsyncExitStack) -> _Session | None:
+    async def _again(self, socket: ExitStack) -> _Session | None:
         """The lock is read again each time: a restarted editor may have a new token."""
         for delay in RETRIES:
             await anyio.sleep(delay)

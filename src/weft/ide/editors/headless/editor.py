@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
@@ -10,6 +9,7 @@ from typing import Self, TypeAlias
 import anyio
 
 from weft.errors import WorkspaceError
+from weft.exits import ExitStack
 from weft.ide.editors.headless.documents import Documents, Open
 from weft.ide.editors.headless.languages import ServerSpec, find_servers
 from weft.ide.editors.headless.servers import LanguageServers
@@ -67,7 +67,7 @@ class HeadlessEditor:
         self._documents = Documents()
         self._latest: Selection | None = None
         self._listeners: list[Listener] = []
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
         self._servers: LanguageServers | None = None
         self._notebook = Notebook(self._folders[0], installed=jupyter) if kernel else None
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +11,7 @@ import anyio.to_thread
 import msgspec
 
 from weft.errors import WorkspaceError
+from weft.exits import ExitStack
 from weft.ide.editors.neovim.rpc import Neovim
 from weft.ide.editors.notebook import Notebook
 from weft.ide.port import Diff, EditorEvent, Listener, Mentioned, SelectionMoved, ToolsChanged
@@ -59,7 +59,7 @@ class NeovimEditor:
         self._latest: Selection | None = None
         self._jupyter = jupyter
         self._notebook: Notebook | None = None
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ class NeovimEditor:
         return self._nvim.ended
 
     async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
+        async with ExitStack() as stack:
             await stack.enter_async_context(self._nvim)
             self._folders = self._folders or (Path(self._nvim.cwd),)
             notebook = self._notebook = Notebook(self._folders[0], installed=self._jupyter)

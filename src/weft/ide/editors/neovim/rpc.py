@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +11,7 @@ import anyio.abc
 import msgspec
 
 from weft.errors import RemoteProtocolError, TransportError, WorkspaceError
+from weft.exits import ExitStack
 from weft.protocols.msgpack_rpc import MsgpackPeer, Notified, Replied, RpcEvent
 from weft.transports.sockets import connect_local
 
@@ -37,7 +37,7 @@ class Neovim:
         self._heard = heard
         self._peer = MsgpackPeer()
         self._waiting: dict[int, _Waiter] = {}
-        self._stack = AsyncExitStack()
+        self._stack = ExitStack()
         self._stream: anyio.abc.ByteStream | None = None
         self._sending = anyio.Lock()
         self._channel = 0
@@ -45,7 +45,7 @@ class Neovim:
         self.cwd = ""
 
     async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
+        async with ExitStack() as stack:
             try:
                 self._stream = await stack.enter_async_context(await connect_local(self._address))
             except TransportError as error:
