@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 USER_AGENT: Final = f"weft/{__version__}"
 _MAX_HEAD: Final = 128 * 1024
 _READ: Final = 65536
-_READ_FRAMED: Final = 262_144
-"""What a socket gives at most at once: a stream that is only passed on is not cut smaller."""
 log = logging.getLogger(__name__)
 
 
@@ -123,7 +121,7 @@ class HttpResponse:
         framed = self._framed = self._framed or FramedBody()
         try:
             while not framed.done and self._connection is not None:
-                data, self._rest = self._rest or await self._read(self._connection, _READ_FRAMED), b""
+                data, self._rest = self._rest or await self._read(self._connection), b""
                 if not data:
                     framed.finish()
                 found = framed.feed(data)
@@ -169,11 +167,11 @@ class HttpResponse:
     ) -> None:
         await self.aclose()
 
-    async def _read(self, connection: _Connection, most: int = _READ) -> bytes:
+    async def _read(self, connection: _Connection) -> bytes:
         limit = self._client.limits.idle
         try:
             with anyio.fail_after(limit):
-                return await connection.stream.receive(most)
+                return await connection.stream.receive(_READ)
         except TimeoutError:
             raise TransportTimeout(f"{connection.origin} went silent for {limit:g} s") from None
         except anyio.EndOfStream:
