@@ -14,7 +14,7 @@ class ExitStack(AsyncExitStack):
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> bool:
+    ) -> bool | None:
         try:
             return await super().__aexit__(kind, error, trace)
         except BaseException as raised:

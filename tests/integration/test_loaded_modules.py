@@ -17,6 +17,7 @@ ROOMS = {
     "context": 12,
     "errors": 1,
     "extend": 2,
+    "exits": 1,
     "hooks": 3,
     "mcp": 7,
     "paths": 1,
