@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+import anyio
 import msgspec
 from msgspec import Meta
 
@@ -12,6 +13,8 @@ from weft.tools.files import Current, current, locate
 from weft.tools.patch import FileChange, apply_change, parse_patch
 from weft.tools.port import Result, Tool, ToolContext
 from weft.tools.text import TextFile, showable
+
+UNDO_LIMIT = 10.0
 
 
 class ApplyPatchArgs(msgspec.Struct, frozen=True):
@@ -56,11 +59,15 @@ class ApplyPatch(Tool[ApplyPatchArgs]):
         done: list[Step] = []
         try:
             for step in steps:
-                await _put(context, step.path, step.after)
                 done.append(step)
+                await _put(context, step.path, step.after)
         except WorkspaceError as error:
             await _undo(context, done)
             raise ToolError(f"{error}. Nothing was changed.") from error
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(UNDO_LIMIT, shield=True):
+                await _undo(context, done)
+            raise
         lines = [f"{_verb(step)} {step.path}" for step in steps]
         views = tuple(step.view for step in steps)
         files = [
@@ -90,9 +97,11 @@ async def _put(context: ToolContext, path: Path, data: bytes | None) -> None:
 
 
 async def _undo(context: ToolContext, done: list[Step]) -> None:
+    """Takes back what was done. Of the last one it is not known whether it was."""
     for step in reversed(done):
         try:
-            await _put(context, step.path, step.before)
+            if step.before is not None or await context.workspace.stat(step.path) is not None:
+                await _put(context, step.path, step.before)
         except WorkspaceError as error:
             raise ToolError(f"{step.path} was changed and could not be brought back: {error}") from error
 
