@@ -10,6 +10,8 @@ import anyio
 import pytest
 
 from weft.connect.agents import AgentRequest, open_agent
+from weft.connect.availability import check
+from weft.connect.registry import known_agents
 from weft.errors import ConnectionLost
 from weft.paths import weft_home
 from weft.proxy.calls import CallLog
@@ -83,6 +85,8 @@ async def test_an_agent_that_is_started_on_a_port_works_and_never_sees_the_key_e
         assert await ask("port-weft", tmp_path) == "completed"
         shown = json.dumps(server.requests[-1].body["messages"])
     assert "key=weft-" in shown and KEY not in shown and server.url not in shown
+    found = await check(known_agents()["port-weft"], cwd=tmp_path)
+    assert (found.answers, found.agent_name, found.protocols) == (True, "weft", ("acp-port",))
 
 
 async def test_an_agent_that_ends_before_it_listens_is_a_sentence(

@@ -6,22 +6,19 @@
 import os
 import shlex
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
-import anyio
 import msgspec
 
 from weft.connect.acp.connection import AcpConnection
 from weft.connect.acp.options import AcpOptions
 from weft.connect.acp.start import ChildAgent, Opener, SocketAgent
 from weft.connect.port import Connection
-from weft.connect.process import CHECK_EVERY, CHECK_TIMES, ManagedAgent, StartConfig
+from weft.connect.process import PortAgent
 from weft.connect.registry import KnownAgent, known_agents
-from weft.errors import AgentMissing, TransportError, UsageError
+from weft.errors import AgentMissing, UsageError
 from weft.protocols.acp.content import McpServer
 from weft.schema.events import Mode
-from weft.transports.messages import MessageStream
 
 if TYPE_CHECKING:
     from weft.proxy.session import ProxySession
@@ -42,48 +39,6 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One of the agent's own ways to log in, used when it wants one."""
     port: int = 0
     """For agents that listen: where. 0 takes a free one."""
-
-
-class _Listening:
-    """An agent that has to be started on a port before its socket can be opened."""
-
-    def __init__(self, agent: KnownAgent, cwd: Path, proxy: "ProxySession | None", port: int) -> None:
-        self._managed = ManagedAgent(agent, cwd=cwd, proxy=proxy, config=StartConfig(port=port))
-        self._socket: SocketAgent | None = None
-
-    async def __aenter__(self) -> MessageStream:
-        try:
-            await self._managed.start()
-            return await self._open()
-        except BaseException:
-            await self._managed.stop()
-            raise
-
-    async def _open(self) -> MessageStream:
-        """An agent may speak of its port a moment before it listens there."""
-        for tries_left in reversed(range(CHECK_TIMES)):
-            socket = SocketAgent(self._managed.url)
-            try:
-                stream = await socket.__aenter__()
-            except TransportError:
-                if not tries_left or not self._managed.has_process:
-                    raise
-                await anyio.sleep(CHECK_EVERY)
-                continue
-            self._socket = socket
-            return stream
-        raise AssertionError("the last try returned or raised")
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with anyio.CancelScope(shield=True):
-            if self._socket is not None:
-                await self._socket.__aexit__(kind, error, trace)
-            await self._managed.stop()
-
-    def why(self) -> str:
-        return "; ".join(list(self._managed.said)[-3:])
 
 
 async def open_agent(spec: str, request: AgentRequest) -> Connection:
@@ -177,5 +132,5 @@ async def _known_opener(agent: KnownAgent, cwd: Path, *, proxy: "ProxySession | 
     if agent.acp is not None:
         return ChildAgent((*found.argv, *agent.acp), cwd=cwd, env=agent.env, proxy=proxy)
     if agent.port is not None:
-        return _Listening(agent, cwd, proxy, port)
+        return PortAgent(agent, cwd, proxy=proxy, port=port)
     raise UsageError(f"{agent.title} speaks no ACP.", hint="Its ACP adapter is another entry of weft agents.")

@@ -8,10 +8,11 @@ import anyio
 import msgspec
 
 from weft import __version__
-from weft.connect.acp.start import ChildAgent
+from weft.connect.acp.start import ChildAgent, Opener
 from weft.connect.discovery import find
+from weft.connect.process import PortAgent
 from weft.connect.registry import KnownAgent
-from weft.errors import TransportError
+from weft.errors import ConnectionLost, TransportError
 from weft.protocols.acp import session as s
 from weft.protocols.acp.frames import RpcError
 from weft.transports.process import spawn
@@ -85,11 +86,16 @@ async def check(agent: KnownAgent, *, ask: bool = True, cwd: Path | None = None)
     base = msgspec.structs.replace(base, installed=True, path=found.path, how=found.how)
     if agent.version:
         base = msgspec.structs.replace(base, version=await read_version((*found.argv, *agent.version)))
-    if not ask or agent.acp is None:
+    if not ask or (agent.acp is None and agent.port is None):
         return base
+    where = cwd or Path.cwd()
+    if agent.acp is not None:
+        opener: Opener = ChildAgent((*found.argv, *agent.acp), cwd=where, env=agent.env)
+    else:
+        opener = PortAgent(agent, where)
     try:
-        told = await ask_once((*found.argv, *agent.acp), cwd or Path.cwd(), agent.env)
-    except (TransportError, RpcError, TimeoutError, msgspec.MsgspecError) as error:
+        told = await ask_once(opener)
+    except (ConnectionLost, TransportError, RpcError, TimeoutError, msgspec.MsgspecError) as error:
         said = str(error) or f"no answer in {ANSWER_LIMIT:g} s"
         return msgspec.structs.replace(base, answers=False, problem=said)
     named = told.agent_info
@@ -117,7 +123,7 @@ async def read_version(argv: tuple[str, ...]) -> str:
     return next((line.strip()[:80] for line in lines if any(letter.isdigit() for letter in line)), "")
 
 
-async def ask_once(argv: tuple[str, ...], cwd: Path, env: dict[str, str]) -> s.Initialized:
+async def ask_once(opener: Opener) -> s.Initialized:
     """Starts the agent and says hello, nothing more.
 
     Raises:
@@ -135,7 +141,7 @@ async def ask_once(argv: tuple[str, ...], cwd: Path, env: dict[str, str]) -> s.I
         client_capabilities=s.ClientCapabilities(),
         client_info=s.Implementation(name="weft", title="Weft", version=__version__),
     )
-    async with ChildAgent(argv, cwd=cwd, env=env) as stream:
+    async with opener as stream:
         peer = RpcPeer(stream, on_request=refuse, on_notification=ignore)
         found: list[msgspec.Raw] = []
         failed: list[Exception] = []

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import anyio
 import msgspec
 
+from weft.connect.acp.start import SocketAgent
 from weft.connect.discovery import Found, find
 from weft.connect.registry import KnownAgent
 from weft.errors import AgentEnded, AgentMissing, ConnectionLost, PortTaken, TransportError
+from weft.transports.messages import MessageStream
 from weft.transports.process import Child, spawn
 from weft.transports.websocket import WebSocketClient
 
@@ -189,6 +191,48 @@ class ManagedAgent:
         await self.stop()
         self._modes.clear()
         await self.start()
+
+
+class PortAgent:
+    """An agent that has to be started on a port before its socket can be opened: an `Opener`."""
+
+    def __init__(self, agent: KnownAgent, cwd: Path, *, proxy: "ProxySession | None" = None, port: int = 0) -> None:
+        self._managed = ManagedAgent(agent, cwd=cwd, proxy=proxy, config=StartConfig(port=port))
+        self._socket: SocketAgent | None = None
+
+    async def __aenter__(self) -> MessageStream:
+        try:
+            await self._managed.start()
+            return await self._open()
+        except BaseException:
+            await self._managed.stop()
+            raise
+
+    async def _open(self) -> MessageStream:
+        """An agent may speak of its port a moment before it listens there."""
+        for tries_left in reversed(range(CHECK_TIMES)):
+            socket = SocketAgent(self._managed.url)
+            try:
+                stream = await socket.__aenter__()
+            except TransportError:
+                if not tries_left or not self._managed.has_process:
+                    raise
+                await anyio.sleep(CHECK_EVERY)
+                continue
+            self._socket = socket
+            return stream
+        raise AssertionError("the last try returned or raised")
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with anyio.CancelScope(shield=True):
+            if self._socket is not None:
+                await self._socket.__aexit__(kind, error, trace)
+            await self._managed.stop()
+
+    def why(self) -> str:
+        return "; ".join(list(self._managed.said)[-3:])
 
 
 async def answers(url: str, *, timeout: float = 2.0) -> bool:

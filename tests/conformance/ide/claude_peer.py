@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import uuid
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -45,7 +46,7 @@ class ClaudePeer:
         self._servers = servers
         self._jupyter = jupyter
         self._through = through
-        self._tmux_name = f"weft-{folder.name[-20:]}"
+        self._tmux_name = f"weft-{uuid.uuid4().hex[:12]}"
         self._stack = AsyncExitStack()
         self.sent: list[dict[str, Any]] = []
 

@@ -17,7 +17,8 @@ from weft.protocols.lsp import LspClient, LspEvent, Published, RefreshAsked, Rep
 from weft.transports.process import Child, spawn
 
 _log = logging.getLogger(__name__)
-START_LIMIT = 15.0
+START_LIMIT = 60.0
+"""Nobody waits for so long; but a server that is slow today is of use later."""
 FIRST_LIMIT = 12.0
 """A server that has said nothing of a file yet may still be reading the project."""
 LATER_LIMIT = 3.0
@@ -85,7 +86,10 @@ class LanguageServer:
         A server that is asked answers for the text; one that pushes has spoken when it was quiet for a while.
         """
         uri = to_uri(path)
-        await self._ready.wait()
+        with anyio.move_on_after(FIRST_LIMIT):
+            await self._ready.wait()
+        if not self._ready.is_set():
+            return ()
         try:
             file = await self._sync(uri, path, text)
             later = LATER_LIMIT if self._client.pulls else SILENCE
