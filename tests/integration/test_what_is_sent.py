@@ -142,9 +142,17 @@ class Worker:
         self.sizes: list[int] = []
         self._size = _by_identity(tokens.of_message)
         self._number = 0
+        self._prefix = 0
+
+    def _around(self, request: Request) -> int:
+        """What a provider counts besides the messages: the system prompt and the tools, the same in every request."""
+        if not self._prefix:
+            tools = sum(tokens.of_text(f"{tool.name} {tool.description}{tool.input_schema}") for tool in request.tools)
+            self._prefix = tools + sum(tokens.of_text(part.text) for part in request.system)
+        return self._prefix
 
     def __call__(self, request: Request) -> Cue:
-        self.sizes.append(sum(map(self._size, request.messages)))
+        self.sizes.append(sum(map(self._size, request.messages)) + self._around(request))
         usage = Usage(input_tokens=self.sizes[-1], output_tokens=50)
         if compaction.ASK[:60] in request.messages[-1].text:
             self.summaries += 1

@@ -76,8 +76,9 @@ class Asking:
             request = await self._make(history)
         self._turn.steps += 1
         ended = await self._stream(request, history)
-        too_long = isinstance(ended, StreamFailed) and ended.error == "prompt_too_long"
-        if too_long and await self._compactor.rescue(history):
+        while isinstance(ended, StreamFailed) and ended.error == "prompt_too_long":
+            if not await self._compactor.rescue(history):
+                break
             ended = await self._stream(await self._make(history), history)
         if isinstance(ended, Reply):
             if self._shown is not None:

@@ -40,7 +40,8 @@ class Compactor:
         self._emit = emit
         self._counted = 0
         self._seen = 0
-        self._around = 0
+        self._around = self._size = 0
+        self._failed_at = 0
         self._progress = compaction.Progress()
         self._report = ""
 
@@ -65,17 +66,21 @@ class Compactor:
         return self._counted + compaction.estimate(history.messages[self._seen :])
 
     async def before(self, history: History, request: Request) -> bool:
-        window = self._window()
-        if window <= 0 or not self._progress.may_try:
-            return False
-        if not compaction.needs_compaction(self.used(history), 0, window):
+        window, used = self._window(), self.used(history)
+        if window <= 0 or not compaction.needs_compaction(used, 0, window) or not self._may_try(used):
             return False
         return await self._compact(history, request, "auto", "")
 
     async def rescue(self, history: History) -> bool:
-        if len(history.messages) < 2 or not self._progress.may_try:
+        if len(history.messages) < 2 or not self._may_try(self.used(history)):
             return False
-        return await self._compact(history, await self._make(history), "auto", "")
+        return await self._compact(history, await self._make(history), "auto", "", rescue=True)
+
+    def _may_try(self, used: int) -> bool:
+        """One that was of no use is tried again only after the conversation has grown."""
+        if used > self._failed_at * 1.2:
+            self._progress.grew()
+        return self._progress.may_try
 
     async def now(self, history: History, instructions: str) -> str:
         """Because the person asked for it, whatever the fill. Says what was done."""
@@ -85,21 +90,23 @@ class Compactor:
             return "A PreCompact hook kept the conversation as it is."
         return self._report
 
-    async def _compact(self, history: History, request: Request, trigger: Trigger, instructions: str) -> bool:
-        before, started = self.used(history), time.monotonic()
-        self._around = max(before - compaction.estimate(history.messages), 0)
+    async def _compact(
+        self, history: History, request: Request, trigger: Trigger, instructions: str, *, rescue: bool = False
+    ) -> bool:
+        """`rescue`: the model says that it is too much, whatever we counted and know of its window."""
+        size, started = compaction.estimate(history.messages), time.monotonic()
+        before = max(self.used(history), size)
+        self._around, self._size = before - size, size
         if not await self._moments.may_compact(trigger, instructions):
             return False
         self._emit(Compacted(state="started", trigger=trigger, before=before))
         window = self._window() or max(before * 2, 8_000)
-        if trigger == "auto":
-            lean = compaction.drop_old_results(history.messages)
-            if compaction.estimate(lean) <= compaction.threshold(window) // 2:
-                history.replace(lean)
-                return await self._done(history, trigger, before, "Old tool results were left out.", started)
+        window = min(window, max(before, 4_000)) if rescue else window
+        if trigger == "auto" and self._drop_results(history, window):
+            return await self._done(history, trigger, before, "Old tool results were left out.", started)
         parts = compaction.split(history.messages, window=window)
-        if trigger == "manual" and not parts.old:
-            parts = compaction.split(history.messages, window=window, everything=True)
+        if not parts.old:
+            parts = compaction.split(history.messages, window=window, everything=trigger == "manual", tight=rescue)
         summary = await self._summary(request, parts, instructions, window)
         done = compaction.apply(summary, parts, todos=self._state.todos, window=window)
         scribe = history.scribe
@@ -114,10 +121,22 @@ class Compactor:
         self._report = compaction.report(done, parts, todos=self._state.todos, before=before, after=after)
         return useful
 
+    def _drop_results(self, history: History, window: int) -> bool:
+        """Whether leaving out old results is enough; if so they are gone, and the log says which."""
+        lean = compaction.drop_old_results(history.messages)
+        left = compaction.estimate(lean)
+        if left > compaction.threshold(window) // 2 or left > self._size * 0.7:
+            return False
+        dropped = compaction.dropped_ids(history.messages, lean)
+        history.scribe.system(compaction.DROPPED_RECORD, "Old tool results left out", {"toolUseIds": dropped})
+        history.replace(lean)
+        return True
+
     async def _done(self, history: History, trigger: Trigger, before: int, summary: str, started: float) -> bool:
         self._counted, self._seen = self._around, 0
         after = self.used(history)
-        useful = self._progress.note(before - self._around, after - self._around) or trigger == "manual"
+        useful = self._progress.note(self._size, after - self._around) or trigger == "manual"
+        self._failed_at = 0 if useful else after
         self._emit(
             Compacted(
                 state="done" if useful else "failed",

@@ -72,7 +72,7 @@ class SessionControl:
         self._apps = apps
         self._complete = complete
         self._fresh = fresh
-        self._pieces = pieces
+        self.pieces = pieces
 
     async def set_model(self, model: str | None) -> None:
         self._state.model = await self._choose(model)
@@ -106,7 +106,7 @@ class SessionControl:
 
     async def context_usage(self) -> Json:
         """What fills the window, by source, as the SDK's context query shows it."""
-        pieces = await self._pieces()
+        pieces = await self.pieces()
         history = self._thread.history
         used = self._compactor.used(history)
         window = self._thread.work.make.window

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 from weft.errors import WeftError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
     from weft.context.port import Piece
+    from weft.schema.messages import Request
+    from weft.schema.stream import StreamEvent
 
 _EXAMPLES = """\
 examples:
@@ -28,6 +32,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--cwd", type=Path, default=None, help="another folder than this one")
     parser.add_argument("--model", default="", help="as this model would be told")
+    parser.add_argument("--agent", default=None, metavar="NAME", help="with this one of your agents as the main one")
     parser.add_argument("--text", action="store_true", help="show the words")
     parser.add_argument("--json", action="store_true", help="answer as JSON")
     parser.add_argument("--bare", action="store_true", help="without memory, git and files")
@@ -36,7 +41,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--setting-sources", default=None, metavar="LIST", help="of user,project,local")
     arguments = parser.parse_args(argv)
     try:
-        pieces = _pieces(arguments)
+        import anyio
+
+        pieces = anyio.run(_pieces, arguments)
     except WeftError as error:
         sys.stderr.write(f"weft context: {error}\n")
         return 1
@@ -44,42 +51,56 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _pieces(arguments: argparse.Namespace) -> "list[Piece]":
-    import anyio
-
-    from weft.agent import definitions, skills
-    from weft.agent.folders import Where
-    from weft.context.assemble import Assembler, PromptOptions
-    from weft.context.port import ALL_SOURCES, Listing, SettingSource, View
-    from weft.errors import UsageError
+async def _pieces(arguments: argparse.Namespace) -> "Sequence[Piece]":
+    """From a session that is put together as any other and never begun, so that what is shown is what is sent."""
+    from weft.agent.control import SessionControl
+    from weft.agent.options import ALL_ASKS, SessionOptions
+    from weft.errors import LocalProtocolError, ProviderError, UsageError
+    from weft.sdk.compose import Overrides, build
 
     cwd = (arguments.cwd or Path.cwd()).absolute()
     if not cwd.is_dir():
         raise UsageError(f"{cwd} is not a folder.")
     given: str | None = arguments.setting_sources
-    sources: tuple[SettingSource, ...] = ALL_SOURCES
-    if given is not None:
-        sources = tuple(source for source in ALL_SOURCES if _has(given, source))
-    where = Where.of_this_machine(cwd, sources)
-    agents = tuple((a.name, a.description) for a in definitions.find(where).values() if a.for_model)
-    known = tuple((s.name, s.description) for s in skills.find(where).values() if s.for_model)
-    view = View(
+    options = SessionOptions(
         cwd=cwd,
-        roots=(cwd,),
-        model=arguments.model,
-        sources=sources,
-        listings=(Listing("Agents", agents), Listing("Skills", known)),
+        model=arguments.model or None,
+        agent=arguments.agent,
+        system_prompt=arguments.system_prompt,
+        append_system_prompt=arguments.append_system_prompt,
+        bare=arguments.bare,
+        setting_sources=None if given is None else tuple(name for name in given.split(",") if name),
+        persist=False,
+        asks=ALL_ASKS,
     )
-    options = PromptOptions(replace=arguments.system_prompt, append=arguments.append_system_prompt, bare=arguments.bare)
-    assembler = Assembler(options)
-    return [*assembler.system_pieces(view), *anyio.run(assembler.reminder_pieces, view)]
+    try:
+        session = await build(options, Overrides())
+    except ProviderError:
+        # What is told hardly depends on who is asked; without a key it can be shown all the same.
+        session = await build(options, Overrides(provider=_Nobody()))
+    if not isinstance(session.control, SessionControl):
+        raise LocalProtocolError("a session without its own control")
+    return await session.control.pieces()
 
 
-def _has(listed: str, name: str) -> bool:
-    return name in listed.split(",")
+class _Nobody:
+    """The provider of a session that asks no model."""
+
+    name = ""
+
+    async def stream(self, request: "Request") -> "AsyncIterator[StreamEvent]":
+        from weft.schema.stream import StreamFailed
+
+        yield StreamFailed("unknown", "Nobody is asked here.")
+
+    async def count_tokens(self, request: "Request") -> int | None:
+        return None
+
+    async def aclose(self) -> None:
+        return
 
 
-def _print(pieces: "list[Piece]", *, as_json: bool, with_text: bool) -> None:
+def _print(pieces: "Sequence[Piece]", *, as_json: bool, with_text: bool) -> None:
     out = sys.stdout.write
     if as_json:
         import msgspec
@@ -91,5 +112,5 @@ def _print(pieces: "list[Piece]", *, as_json: bool, with_text: bool) -> None:
         if with_text:
             out(f"=== {piece.name}, from {piece.where}, about {piece.tokens:,} tokens\n{piece.text}\n\n")
         else:
-            out(f"{piece.tokens:>8,}  {piece.name:<14}  {piece.where}\n")
-    out(f"{sum(piece.tokens for piece in pieces):>8,}  in all (an estimate; tool manuals come on top)\n")
+            out(f"{piece.tokens:>8,}  {piece.name:<16}  {piece.where}\n")
+    out(f"{sum(piece.tokens for piece in pieces):>8,}  in all (an estimate)\n")

@@ -24,6 +24,7 @@ from weft.schema.messages import SystemPart
 from weft.sessions import tokens
 
 BUDGET = 40_000
+SMALLEST = 1_500
 MARK = "system-reminder"
 
 
@@ -100,7 +101,11 @@ class Assembler:
         for source in self._live:
             if not self.options.bare or source.name == "tools":
                 pieces += await source.read(view)
-        return fitted(pieces, self.options.budget)
+        return fitted(pieces, self._budget(view))
+
+    def _budget(self, view: View) -> int:
+        """A small window has room for a quarter of it at most: the conversation needs the rest."""
+        return min(self.options.budget, max(view.window // 4, SMALLEST)) if view.window else self.options.budget
 
     def compacted(self) -> None:
         """What was told of folders below may be gone from the conversation: it is told again when it matters."""
@@ -110,7 +115,7 @@ class Assembler:
         """What is to be told after a file was read or written: memory of its folders, rules that match it."""
         if self.options.bare:
             return ()
-        pieces = fitted(self.memory.touched(path, view), self.options.budget // 4)
+        pieces = fitted(self.memory.touched(path, view), self._budget(view) // 4)
         return (_block(pieces),) if pieces else ()
 
 

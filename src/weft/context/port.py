@@ -33,6 +33,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[SettingSource, ...] = ALL_SOURCES
     listings: tuple[Listing, ...] = ()
     interactive: bool = True
+    window: int = 0
+    """Tokens that the model takes at once; 0 when that is not known."""
 
     @property
     def folders(self) -> tuple[Path, ...]:

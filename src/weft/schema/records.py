@@ -40,6 +40,11 @@ class UserRecord(msgspec.Struct, frozen=True, kw_only=True):
     permission_mode: str | None = None
     transcript_only: bool = False
 
+    @property
+    def sent(self) -> bool:
+        """Whether models see it. Claude Code marks its summaries as for the transcript, and sends them all the same."""
+        return self.summary or not self.transcript_only
+
 
 class AssistantRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A reply, or a part of one: on disk each block is a line of its own, with the same `reply.id`."""
@@ -92,7 +97,7 @@ Record: TypeAlias = ChainRecord | MarkRecord | Unknown
 def to_message(record: Record) -> Message | None:
     """A record stripped to what a model is sent; None for what models never see."""
     match record:
-        case UserRecord(message=message, transcript_only=False):
+        case UserRecord(message=message) if record.sent:
             return message
         case AssistantRecord(reply=reply, error=None):
             return reply.message

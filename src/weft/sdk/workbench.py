@@ -18,6 +18,7 @@ from weft.agent.toolbox import ToolBox, chosen
 from weft.agent.turn import Limits, Turn
 from weft.context.assemble import Assembler, PromptOptions
 from weft.context.port import Listing, Piece, View
+from weft.context.tools import definitions
 from weft.hooks.silent import NoHooks
 from weft.schema.commands import Prompt, ServerCommand
 from weft.schema.content import Content, Json, Text, ToolUse
@@ -258,6 +259,7 @@ class Workbench:
             sources=self.ground.sources,
             listings=self._listings(tools, agents),
             interactive=bool(options.asks),
+            window=self.ground.facts(session.model).context_window,
         )
 
     def _listings(self, tools: Mapping[str, AnyTool], agents: tuple[str, ...] | None) -> tuple[Listing, ...]:
@@ -311,7 +313,10 @@ class Workbench:
         return [(file.path, file.scope) for file in files if not file.patterns]
 
     async def pieces(self) -> Sequence[Piece]:
-        return (*self.assembler.system_pieces(self.view()), *await self.assembler.reminder_pieces(self.view()))
+        """What the model is told besides the conversation, by source, tool definitions included."""
+        view = self.view()
+        told = (*self.assembler.system_pieces(view), *await self.assembler.reminder_pieces(view))
+        return (*told, *definitions(self.box.specs()))
 
     def _fresh(self) -> None:
         """A new conversation in the same session: a new id, an empty history, the same tools and rules."""

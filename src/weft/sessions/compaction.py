@@ -16,6 +16,8 @@ from weft.schema.records import AssistantRecord, Origin, Record, SystemRecord, U
 from weft.sessions import tokens
 
 DROPPED: Final = "[An old result, left out to save room. Run the tool again if you need it.]"
+DROPPED_RECORD: Final = "results_dropped"
+"""The record that says whose results (`toolUseIds`) are not sent any more."""
 _FIRST: Final = "<first-request>"
 _SAID: Final = "<said-since>"
 _SUMMARY: Final = "<summary>"
@@ -84,14 +86,22 @@ def drop_old_results(history: Sequence[Message], *, keep: int = _KEEP_RESULTS) -
     return tuple(result)
 
 
+def dropped_ids(before: Sequence[Message], after: Sequence[Message]) -> list[str]:
+    """The tool uses whose results are left out in the second history and not in the first."""
+    old = {id(block) for message in before for block in message.content}
+    blocks = (block for message in after for block in message.content)
+    return [block.tool_use_id for block in blocks if isinstance(block, ToolResult) and id(block) not in old]
+
+
 # --- the cut ------------------------------------------------------------------------------------------------
 
 
-def split(history: Sequence[Message], *, window: int, everything: bool = False) -> Split:
+def split(history: Sequence[Message], *, window: int, everything: bool = False, tight: bool = False) -> Split:
     """Cuts before a turn or a step, so that what is kept fits a quarter of the window. What the model must answer
-    next is always kept; when that alone is too long, its results are shortened. With `everything` nothing is kept:
-    between turns there is nothing to answer."""
-    at = len(history) if everything else _cut(history, min(max(window // 4, 1_000), _MOST_KEPT))
+    next is always kept; when that alone is too long, its results are shortened. A `tight` cut keeps nothing else. With
+    `everything` nothing is kept: between turns there is nothing to answer."""
+    budget = 1 if tight else min(max(window // 4, 1_000), _MOST_KEPT)
+    at = len(history) if everything else _cut(history, budget)
     old, kept = tuple(history[:at]), tuple(history[at:])
     return Split(
         first=_first(old or kept, max(window // 6, 500)),

@@ -251,8 +251,7 @@ def _to_user(line: _UserLine | _UsualUser) -> UserRecord:
         source_assistant=line.source_assistant,
         prompt_id=line.prompt_id,
         permission_mode=line.permission_mode,
-        # Claude Code marks its summaries with this too, and sends them all the same.
-        transcript_only=bool(line.is_visible_in_transcript_only) and not line.is_compact_summary,
+        transcript_only=bool(line.is_visible_in_transcript_only),
     )
 
 

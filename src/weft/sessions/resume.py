@@ -8,7 +8,7 @@ without a result gets one that says so, and roles alternate.
 import gc
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import msgspec
 
@@ -232,14 +232,31 @@ def to_history(chain: Iterable[ChainRecord]) -> tuple[Message, ...]:
     messages: list[tuple[str, Message]] = []
     for record in chain:
         if isinstance(record, UserRecord):
-            if not record.transcript_only:
+            if record.sent:
                 messages.append(("", record.message))
         elif isinstance(record, AssistantRecord):
             if record.error is None:
                 messages.append((record.reply.id, Message("assistant", record.reply.content)))
-        elif isinstance(record, SystemRecord) and record.subtype == "compact_boundary":
-            messages.clear()
+        elif isinstance(record, SystemRecord):
+            if record.subtype == "compact_boundary":
+                messages.clear()
+            elif record.subtype == "results_dropped":
+                messages = _without_results(messages, record.data.get("toolUseIds"))
     return repair(_merged(messages))
+
+
+def _without_results(messages: list[tuple[str, Message]], ids: object) -> list[tuple[str, Message]]:
+    """As the conversation went on at that point: without the content of these results."""
+    from weft.sessions.compaction import DROPPED
+
+    gone: set[object] = set(cast("list[object]", ids)) if isinstance(ids, list) else set()
+
+    def lean(block: AnyBlock) -> AnyBlock:
+        if isinstance(block, ToolResult) and block.tool_use_id in gone:
+            return ToolResult(block.tool_use_id, DROPPED, block.is_error)
+        return block
+
+    return [(name, Message(one.role, tuple([lean(block) for block in one.content]))) for name, one in messages]
 
 
 def _merged(messages: Iterable[tuple[str, Message]]) -> list[Message]:
