@@ -5,11 +5,9 @@ Claude SDK started us (it looks for sessions there), else `~/.weft`. The layout 
 """
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
-_OTHER = re.compile(r"[^A-Za-z0-9]")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -46,7 +44,7 @@ def project_slug(folder: str | Path) -> str:
     """The folder's name under `projects/`: every character outside [A-Za-z0-9] is a dash. A name over 200
     characters is cut there and ends in a 32-bit hash of the whole path, in base 36."""
     path = os.path.realpath(folder)
-    slug = _OTHER.sub("-", path)
+    slug = "".join(char if char.isascii() and char.isalnum() else "-" for char in path)
     if len(slug) <= 200:
         return slug
     value = 0

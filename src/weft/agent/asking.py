@@ -7,12 +7,13 @@ from typing import Protocol
 import anyio
 
 from weft.agent.accumulator import Accumulator
-from weft.agent.history import History, new_id
+from weft.agent.history import History
 from weft.agent.loop import TurnOver
 from weft.agent.turn import Limits, Turn
 from weft.providers.port import Provider
 from weft.schema.content import Text
 from weft.schema.events import AgentEvent, MessageDone, UsageChanged
+from weft.schema.ids import new_id
 from weft.schema.messages import Reply, Request
 from weft.schema.stream import StreamDone, StreamFailed
 

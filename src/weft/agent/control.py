@@ -8,9 +8,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from weft.agent.compactor import Compactor
-from weft.agent.dispatch import run_tool
-from weft.agent.history import History, new_id
-from weft.agent.permission import Permission
+from weft.agent.history import History
 from weft.agent.state import State
 from weft.agent.subagents import Subagents
 from weft.agent.thread import WorkThread
@@ -20,6 +18,7 @@ from weft.schema.commands import AppCall, Complete, Rewind, ServerCommand
 from weft.schema.content import Content, Json, ToolResult, ToolUse, text_of
 from weft.schema.display import Display
 from weft.schema.events import Completed, Completion, TaskInfo, ToolCalled, ToolEnded
+from weft.schema.ids import new_id
 from weft.sessions.compaction import threshold
 from weft.tools.port import AnyTool, Result, SubagentRequest, Tasks
 
@@ -176,17 +175,9 @@ class SessionControl:
         if tool is None:
             raise UsageError("There is no shell in this session.")
         use = ToolUse(f"shell_{new_id()}", tool.name, {"command": command})
-        context = work.context(use)
-        permission = Permission(gate=work.gate, hooks=work.hooks, asks=work.asks, state=work.state, emit=work.emit)
-
-        async def preview(value: Json) -> tuple[Display, ...]:
-            return await tool.preview(tool.decode(value), context)
-
-        ruling = await permission.rule(tool, use, preview)
-        if not ruling.allowed:
-            return f"<bash-input>{command}</bash-input>\n<bash-stderr>{ruling.message}</bash-stderr>"
-        result = await run_tool(tool, ruling.input, msgspec.structs.replace(context, sandbox=ruling.sandbox))
-        return f"<bash-input>{command}</bash-input>\n<bash-stdout>{text_of(result.content)}</bash-stdout>"
+        result, outcome = await self._run_alone(tool, use)
+        stream = "stderr" if outcome == "denied" else "stdout"
+        return f"<bash-input>{command}</bash-input>\n<bash-{stream}>{text_of(result.content)}</bash-{stream}>"
 
     async def app_call(self, command: AppCall) -> None:
         """A tool that an app's page asks for: of its own server, meant for apps, and through the gate."""
@@ -199,7 +190,7 @@ class SessionControl:
         if tool is None:
             result, outcome = Result(content=f"This app may not call {command.tool!r}.", is_error=True), "denied"
         else:
-            result, outcome = await self._run_for_app(tool, use)
+            result, outcome = await self._run_alone(tool, use, tell=True)
         content = result.content if isinstance(result.content, str) else tuple(result.content)
         work.emit(
             ToolEnded(
@@ -216,7 +207,13 @@ class SessionControl:
         start, items = await self._complete(command.text)
         return Completed(id=command.id, start=start, items=items)
 
-    async def _run_for_app(self, tool: AnyTool, use: ToolUse) -> tuple[Result, Literal["ok", "error", "denied"]]:
+    async def _run_alone(
+        self, tool: AnyTool, use: ToolUse, *, tell: bool = False
+    ) -> tuple[Result, Literal["ok", "error", "denied"]]:
+        """A call that no model made, through the gate; `tell` says when it begins."""
+        from weft.agent.dispatch import run_tool
+        from weft.agent.permission import Permission
+
         work = self._thread.work
         context = work.context(use)
         permission = Permission(gate=work.gate, hooks=work.hooks, asks=work.asks, state=work.state, emit=work.emit)
@@ -227,6 +224,7 @@ class SessionControl:
         ruling = await permission.rule(tool, use, preview)
         if not ruling.allowed:
             return Result(content=ruling.message, is_error=True), "denied"
-        work.emit(ToolCalled(use=use, state="running", title=tool.title(tool.decode(ruling.input))))
+        if tell:
+            work.emit(ToolCalled(use=use, state="running", title=tool.title(tool.decode(ruling.input))))
         result = await run_tool(tool, ruling.input, msgspec.structs.replace(context, sandbox=ruling.sandbox))
         return result, "error" if result.is_error else "ok"

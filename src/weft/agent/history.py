@@ -5,7 +5,6 @@ and a reply with tool uses is always followed by one message that answers every 
 """
 
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +14,10 @@ import msgspec
 from weft.errors import ProviderErrorKind
 from weft.schema.content import AnyBlock, Content, Json, ToolResult
 from weft.schema.events import AgentEvent, PromptAdded
+from weft.schema.ids import new_id
 from weft.schema.messages import Message, Reply
 from weft.schema.records import AssistantRecord, MarkRecord, Origin, Record, SystemRecord, UserRecord
 from weft.sessions.port import SessionLog
-
-
-def new_id() -> str:
-    return str(uuid.uuid4())
 
 
 def timestamp() -> str:

@@ -7,15 +7,13 @@ types (`shortcuts`): a program's prompt may begin with either.
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from weft import paths
 from weft.agent import skills as skills_
-from weft.agent.commands import builtin, files
 from weft.agent.commands.port import Builtin, Desk, Taken
-from weft.agent.commands.template import Part, words_of
 from weft.agent.folders import Where, contained
 from weft.errors import WeftError
 from weft.schema.commands import Prompt
@@ -23,12 +21,18 @@ from weft.schema.content import Content, Text
 from weft.schema.events import CommandInfo
 from weft.schema.wire import as_blocks
 
+if TYPE_CHECKING:
+    from weft.agent.commands.files import FileCommand
+    from weft.agent.commands.template import Part
+
 __all__ = ["Desk", "Intake", "Taken"]
 
 _COMMAND: Final = r"(?s)/([A-Za-z0-9][\w.:-]*)(?:[ \t\n]+(.*))?\Z"
 _NOTE: Final = r"#(?:(?:note|memory)\b[ :]*|(?P<scope>user|project|local)\b[ :]+|[ \t]+)(?P<text>\S.*)\Z"
 _AGENT: Final = r"(?:^|(?<=[\s(]))@agent-([A-Za-z0-9][\w.:-]*[\w])"
 PASTED: Final = 2_000
+PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+"""The endings of a path that attaches a picture without an @; `attach` finds it."""
 GENERAL: Final = "general-purpose"
 
 
@@ -40,8 +44,9 @@ class Intake:
         self.desk = desk
         self._where = where
         self._shortcuts = shortcuts
-        self._builtins: dict[str, Builtin] = builtin.by_name()
-        self._commands: dict[str, files.FileCommand] | None = None
+        self._builtins: dict[str, Builtin] | None = None
+        self._brought: list[Builtin] = []
+        self._commands: dict[str, FileCommand] | None = None
         self._skills: dict[str, skills_.Skill] | None = None
 
     # --- what there is --------------------------------------------------------------------------------------
@@ -51,8 +56,20 @@ class Intake:
 
     def add(self, command: Builtin) -> None:
         """A command that somebody brings; the name of one that is there stays with that."""
-        for name in (command.name, *command.aliases):
-            self._builtins.setdefault(name, command)
+        self._brought.append(command)
+        self._builtins = None
+
+    @property
+    def builtins(self) -> dict[str, Builtin]:
+        """Ours, and those that were brought."""
+        if self._builtins is None:
+            from weft.agent.commands.builtin import by_name
+
+            self._builtins = by_name()
+            for command in self._brought:
+                for name in (command.name, *command.aliases):
+                    self._builtins.setdefault(name, command)
+        return self._builtins
 
     @property
     def skills(self) -> dict[str, skills_.Skill]:
@@ -61,14 +78,16 @@ class Intake:
         return self._skills
 
     @property
-    def commands(self) -> dict[str, files.FileCommand]:
+    def commands(self) -> "dict[str, FileCommand]":
         if self._commands is None:
-            self._commands = files.find(self._where)
+            from weft.agent.commands.files import find
+
+            self._commands = find(self._where)
         return self._commands
 
     def completions(self) -> tuple[CommandInfo, ...]:
         """Every command that may be typed, each name once, as `take` would find it."""
-        found = [entry.info for entry in dict.fromkeys(self._builtins.values())]
+        found = [entry.info for entry in dict.fromkeys(self.builtins.values())]
         found += [
             CommandInfo(skill.name, skill.description, skill.argument_hint, f"skill ({skill.origin})")
             for skill in self.skills.values()
@@ -143,7 +162,7 @@ class Intake:
 
     async def _attached(self, text: str, *, only_here: bool = False) -> Content:
         """What a text points at. With `only_here` nothing outside the folder: somebody else wrote that text."""
-        if "@" not in text and "." not in text:
+        if "@" not in text and not any(suffix in text.lower() for suffix in PICTURES):
             return ()
         from weft.agent.attach import attachments
 
@@ -161,7 +180,7 @@ class Intake:
         if found is None:
             return None
         name, arguments = found[1], (found[2] or "").strip()
-        own = self._builtins.get(name)
+        own = self.builtins.get(name)
         if own is not None and (own.kind == "local" or not self._overridden(name)):
             try:
                 taken = await own.run(arguments, self.desk)
@@ -187,12 +206,12 @@ class Intake:
     def _overridden(self, name: str) -> bool:
         return name in self.skills or name in self.commands
 
-    async def _body(self, parts: list[Part]) -> str:
+    async def _body(self, parts: "list[Part]") -> str:
         """The parts as one text, each command replaced by what it printed. They run in order, one at a time."""
         return "".join([await self.desk.run(part.text) if part.kind == "shell" else part.text for part in parts])
 
     async def _finished(
-        self, source: skills_.Skill | files.FileCommand, name: str, arguments: str, body: str, before: Content
+        self, source: "skills_.Skill | FileCommand", name: str, arguments: str, body: str, before: Content
     ) -> Taken:
         return Taken(
             content=(*before, *_framed(name, arguments, (Text(body),))),
@@ -205,6 +224,8 @@ class Intake:
         )
 
     async def _server_prompt(self, name: str, arguments: str, before: Content) -> Taken | None:
+        from weft.agent.commands.template import words_of
+
         servers = self.desk.servers
         try:
             if any(name == skill.name and skill.for_person for skill in servers.skills()):

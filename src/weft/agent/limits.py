@@ -1,7 +1,5 @@
 """Loops and spirals: the same call with the same answer, or the same words before each call, again and again."""
 
-import hashlib
-
 from weft.schema.content import ToolResult, ToolUse
 from weft.schema.wire import encode
 
@@ -15,14 +13,15 @@ class LoopGuard:
 
     def __init__(self, repeats: int = REPEATS) -> None:
         self._repeats = repeats
-        self._last = b""
+        self._last: int | None = None
         self._count = 0
 
     def note(self, use: ToolUse, result: ToolResult) -> str | None:
         """A sentence when the limit is reached, None before."""
-        same = hashlib.blake2b(encode([use.name, use.input, result.content, result.is_error]), digest_size=16).digest()
-        self._count = self._count + 1 if same == self._last else 1
-        self._last = same
+        # Only the hash is kept: a result may be large, and one session of a thousand is not the place for it.
+        call = hash(encode([use.name, use.input, result.content, result.is_error]))
+        self._count = self._count + 1 if call == self._last else 1
+        self._last = call
         if self._count < self._repeats:
             return None
         return f"Stopped: {use.name} was called {self._count} times in a row with the same input and the same result."

@@ -33,6 +33,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     persist: bool = True
     replay: bool = False
     """A resumed conversation is shown again, as events."""
+    brief: bool = False
+    """The first event does not list what the session offers: nobody will look at it."""
     title: str | None = None
 
     # which model

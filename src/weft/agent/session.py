@@ -16,7 +16,7 @@ import msgspec
 from weft.agent.accumulator import Accumulator
 from weft.agent.asks import Asks
 from weft.agent.channel import Channel
-from weft.agent.history import Addition, new_id
+from weft.agent.history import Addition
 from weft.agent.inbox import Inbox
 from weft.agent.intake import Intake, Taken
 from weft.agent.keeping import keep, mark_interrupt, unopened
@@ -63,6 +63,7 @@ from weft.schema.events import (
     TurnReason,
     TurnStarted,
 )
+from weft.schema.ids import new_id
 from weft.schema.messages import Reply
 from weft.schema.wire import as_blocks
 from weft.settings import Settings
@@ -88,7 +89,8 @@ class Session:
         resumed: bool = False,
         source: StartSource = "startup",
         setup: str = "",
-        replay: Callable[[], list[AgentEvent]] | None = None,
+        replay: Callable[[], Iterable[AgentEvent]] | None = None,
+        brief: bool = False,
         opening: Callable[[], Awaitable[Content]] | None = None,
         resources: Sequence[AbstractAsyncContextManager[object]] = (),
         notes: Iterable[Notice] = (),
@@ -112,6 +114,7 @@ class Session:
         self._setup = setup
         self._begun = anyio.Event()
         self._replay = replay
+        self._brief = brief
         self._opening = opening
         self._resources = resources
         self._notes = notes
@@ -128,7 +131,7 @@ class Session:
         self.stack = ExitStack()
 
     async def __aenter__(self) -> Self:
-        started = SessionStarted(info=self.state.info(), resumed=self._resumed)
+        started = SessionStarted(info=self.state.info(brief=self._brief), resumed=self._resumed)
         async with ExitStack() as stack:
             for resource in self._resources:
                 await stack.enter_async_context(resource)
@@ -137,7 +140,7 @@ class Session:
         self.channel.put(started)
         for note in self._notes:
             self.channel.put(note)
-        for event in self._replay() if self._replay is not None else []:
+        for event in self._replay() if self._replay is not None else ():
             self.channel.put(event)
         self.moments.later = self.group.start_soon
         self.group.start_soon(self._begin)

@@ -3,13 +3,16 @@ it can be read."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from weft.agent.commands.template import Part, render
 from weft.agent.folders import Origin, Where, contained, is_name, parse, project_folders, roots, top
 from weft.protocols import frontmatter
 from weft.schema.content import Json
+
+if TYPE_CHECKING:
+    from weft.agent.commands.template import Part
 
 MAX_DESCRIPTION = 1024
 
@@ -44,8 +47,10 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
         found = parse(self.path)
         return found[1].strip() if found else ""
 
-    def parts(self, arguments: str = "", *, session_id: str = "", cwd: Path | None = None) -> list[Part]:
+    def parts(self, arguments: str = "", *, session_id: str = "", cwd: Path | None = None) -> "list[Part]":
         """The body for use: where its files are, and its arguments put in."""
+        from weft.agent.commands.template import Part, render
+
         variables = {
             "CLAUDE_SKILL_DIR": str(self.folder),
             "CLAUDE_PROJECT_DIR": str(cwd or ""),

@@ -79,8 +79,9 @@ class State:
     def mode(self) -> Mode:
         return self.gate.mode
 
-    def info(self) -> SessionInfo:
-        offers = self.offers
+    def info(self, *, brief: bool = False) -> SessionInfo:
+        """What the session is, and what it offers; only the first of these when `brief`."""
+        offers = self.offers if not brief else Offers()
         return SessionInfo(
             session_id=self.session_id,
             cwd=str(self.cwd),

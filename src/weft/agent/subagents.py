@@ -12,7 +12,6 @@ from typing import Protocol
 import msgspec
 from anyio.abc import TaskGroup
 
-from weft.agent.history import new_id
 from weft.agent.loop import TurnOver
 from weft.agent.state import State
 from weft.agent.thread import Around, WorkThread
@@ -23,6 +22,7 @@ from weft.hooks.port import Hooks
 from weft.schema.commands import Prompt
 from weft.schema.content import Json, Text
 from weft.schema.events import AgentEvent, TaskChanged, TaskInfo, ToolCalled, UsageChanged
+from weft.schema.ids import new_id
 from weft.tools.port import Result, SubagentRequest
 
 logger = logging.getLogger(__name__)

@@ -2,27 +2,28 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from weft.agent.asking import Asking, Compactor, RequestMaker
 from weft.agent.asks import Asks
 from weft.agent.closing import Closing
-from weft.agent.dispatch import Dispatch
 from weft.agent.history import Addition, History
-from weft.agent.loop import Loop
-from weft.agent.permission import Permission
+from weft.agent.loop import Answered, Loop, Tools
 from weft.agent.state import State
 from weft.agent.toolbox import ToolBox
 from weft.agent.turn import Limits, Turn
 from weft.hooks.port import Hooks
 from weft.permissions.port import Gate
 from weft.providers.port import Provider
-from weft.schema.content import Content, Json, ToolUse
+from weft.schema.content import Content, Json, ToolResult, ToolUse
 from weft.schema.events import AgentEvent
 from weft.schema.messages import Reply
 from weft.tools.port import ToolContext
+
+if TYPE_CHECKING:
+    from weft.agent.dispatch import Dispatch
 
 
 class Around(Protocol):
@@ -74,6 +75,19 @@ class Work(msgspec.Struct, kw_only=True):
     parent: str | None = None
 
 
+class _LateTools:
+    """The loop's `Tools` port, made when the first call comes: most turns of a new session begin without one."""
+
+    def __init__(self, make: Callable[[], Tools]) -> None:
+        self._make = make
+        self._made: Tools | None = None
+
+    async def answer(self, uses: Sequence[ToolUse], results: dict[str, ToolResult], logged: set[str]) -> Answered:
+        if self._made is None:
+            self._made = self._make()
+        return await self._made.answer(uses, results, logged)
+
+
 class WorkThread:
     """Runs turns on its history, one after the other."""
 
@@ -93,9 +107,13 @@ class WorkThread:
             parent=work.parent,
             shown=work.shown,
         )
-        return await Loop(asking, self.dispatch(turn), self._closing(turn)).run(self.history)
+        tools = _LateTools(lambda: self.dispatch(turn))
+        return await Loop(asking, tools, self._closing(turn)).run(self.history)
 
-    def dispatch(self, turn: Turn) -> Dispatch:
+    def dispatch(self, turn: Turn) -> "Dispatch":
+        from weft.agent.dispatch import Dispatch
+        from weft.agent.permission import Permission
+
         work = self.work
         permission = Permission(
             gate=work.gate, hooks=work.hooks, asks=work.asks, state=work.state, emit=work.emit, parent=work.parent

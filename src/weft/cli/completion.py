@@ -4,6 +4,9 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from weft.cli.arguments import FLAGS
+from weft.cli.flags import Flag
+
 EXAMPLES = """\
 examples:
   eval "$(weft completion bash)"                                     in ~/.bashrc
@@ -25,22 +28,18 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-class Flag:
+class Choice:
     """A flag that people may type: its spellings, what it is for, and what may follow it."""
 
-    def __init__(self, action: argparse.Action) -> None:
-        self.names = tuple(action.option_strings)
-        self.help = (action.help or "").replace("'", "").replace(":", "").replace("[", "(").replace("]", ")")
-        self.choices = tuple(str(choice) for choice in action.choices or ())
-        self.takes_value = action.nargs != 0
+    def __init__(self, flag: Flag) -> None:
+        self.names = flag.names
+        self.help = (flag.help or "").replace("'", "").replace(":", "").replace("[", "(").replace("]", ")")
+        self.choices = flag.choices
+        self.takes_value = flag.takes != "nothing"
 
 
-def flags() -> Iterator[Flag]:
-    from weft.cli.arguments import make_parser
-
-    for action in make_parser()._actions:  # argparse has no public list of what it was told
-        if action.option_strings and action.help != argparse.SUPPRESS:
-            yield Flag(action)
+def flags() -> Iterator[Choice]:
+    return (Choice(flag) for flag in FLAGS if flag.help is not None)
 
 
 def commands() -> dict[str, str]:

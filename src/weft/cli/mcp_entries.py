@@ -36,7 +36,7 @@ def configured() -> tuple[ServerConfig, ...]:
     folder = Path.cwd()
     settings = load_settings(folder, trusted=is_trusted(folder, os.environ))
     from weft.agent.options import SessionOptions
-    from weft.sdk.servers import find_configs
+    from weft.sdk.server_files import find_configs
 
     found, problems = find_configs(SessionOptions(cwd=folder), settings, os.environ, weft_home())
     for problem in problems:

@@ -1,6 +1,5 @@
 """Flags to `SessionOptions`: what every way of starting the agent from a command line shares."""
 
-import uuid
 from pathlib import Path
 
 from weft.agent.options import AskKind, SessionOptions
@@ -9,6 +8,7 @@ from weft.errors import UsageError
 from weft.permissions.modes import to_mode
 from weft.schema.content import Json
 from weft.schema.events import Mode
+from weft.schema.ids import parse_id
 from weft.schema.messages import ThinkingConfig
 from weft.schema.wire import decode_object
 
@@ -58,6 +58,7 @@ def to_options(arguments: Arguments, *, asks: frozenset[AskKind] = frozenset()) 
         mcp_configs=tuple(arguments.mcp_config),
         strict_mcp=arguments.strict_mcp_config,
         plugin_dirs=tuple(Path(folder).expanduser() for folder in arguments.plugin_dir),
+        brief=arguments.print and arguments.output_format == "text",
         attach_ide=arguments.ide,
         may_attach_ide=not arguments.print and arguments.input_format == "text",
     )
@@ -71,10 +72,10 @@ def _tool_to_ask(name: str | None) -> str | None:
 def _uuid(value: str | None) -> str | None:
     if value is None:
         return None
-    try:
-        return str(uuid.UUID(value))
-    except ValueError:
-        raise UsageError(f"--session-id must be a UUID, not {value!r}.") from None
+    session_id = parse_id(value)
+    if session_id is None:
+        raise UsageError(f"--session-id must be a UUID, not {value!r}.")
+    return session_id
 
 
 def _mode(arguments: Arguments) -> Mode | None:

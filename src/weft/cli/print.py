@@ -52,7 +52,7 @@ async def _run(arguments: Arguments, text: str) -> int:
     printer = printing.Printer(
         form,
         translator=_translator(arguments) if form != "text" else None,
-        verbose=bool(arguments.verbose),
+        verbose=arguments.verbose,
         write=printing.stdout_writer(),
         note=lambda line: print(line, file=sys.stderr),  # noqa: T201 - notes for people, beside the answer
     )

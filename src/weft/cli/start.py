@@ -14,6 +14,11 @@ def start(argv: list[str]) -> int:
     from weft.cli.main import __version__, collecting
 
     arguments = parse(argv)
+    if arguments.help:
+        from weft.cli.arguments import show_help
+
+        sys.stdout.write(show_help())
+        return 0
     if arguments.version:
         sys.stdout.write(f"{__version__} (Weft)\n")
         return 0

@@ -8,10 +8,10 @@ that finds nothing new is a few `stat` calls and one small file.
 
 import os
 import sys
+from binascii import crc32
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
-from zlib import crc32
 
 import msgspec
 

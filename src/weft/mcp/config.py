@@ -8,10 +8,9 @@ from typing import Literal, TypeAlias, cast
 
 import msgspec
 
+from weft.mcp.places import Dialect, Scope
 from weft.schema.content import Json
 
-Scope: TypeAlias = Literal["managed", "flag", "local", "project", "user", "plugin"]
-Dialect: TypeAlias = Literal["claude", "vscode", "cursor", "copilot"]
 TransportKind: TypeAlias = Literal["stdio", "http", "sse", "ws", "sdk"]
 Standing: TypeAlias = Literal["approved", "pending", "changed", "denied", "disabled", "invalid"]
 

@@ -4,41 +4,19 @@ An entry replaces another of the same name whole: flag, then local, project, use
 exclusive. Files that belong to other programs are read and never written.
 """
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
 import msgspec
 
-from weft.mcp.config import Dialect, InputSpec, Scope, ServerConfig, decode_entry, decode_inputs
+from weft.mcp.config import InputSpec, ServerConfig, decode_entry, decode_inputs
 from weft.mcp.expand import expand
-from weft.mcp.policy import Policy
+from weft.mcp.places import Dialect, Options, Place, parse, places
 from weft.mcp.trust import Approvals
-from weft.paths import user_home, weft_home
+from weft.paths import weft_home
 from weft.schema.content import Json
-
-MANAGED = (Path("/etc/weft/managed-mcp.json"), Path("/etc/claude-code/managed-mcp.json"))
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides which servers there are. `flag` are `--mcp-config` values: paths or JSON texts. `strict` reads
-    nothing else. `plugins` are (name, folder). `trust_project` is a flag given by the person for this run."""
-
-    folder: Path
-    env: Mapping[str, str] | None = None
-    flag: tuple[str | Json, ...] = ()
-    strict: bool = False
-    scopes: tuple[Scope, ...] = ("local", "project", "user", "plugin")
-    plugins: tuple[tuple[str, Path], ...] = ()
-    policy: Policy = Policy()
-    enabled: tuple[str, ...] = ()
-    enable_all: bool = False
-    disabled: tuple[str, ...] = ()
-    trust_project: bool = False
-    managed: tuple[Path, ...] = MANAGED
-    home: Path | None = None
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -48,21 +26,12 @@ class Found(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-class _File(msgspec.Struct, frozen=True, kw_only=True):
-    path: Path
-    scope: Scope
-    dialect: Dialect = "claude"
-    prefix: str = ""
-    places: Mapping[str, str] = {}
-    data: Json | None = None
-
-
 def find_servers(options: Options) -> Found:
     """Every configured server, the best entry of each name, with its standing."""
     env = os.environ if options.env is None else options.env
     problems: list[str] = []
     chosen: dict[str, ServerConfig] = {}
-    for file in _files(options, env):
+    for file in places(options, env):
         for config in _read(file, options.folder, problems):
             if config.name in chosen or _same_endpoint(config, chosen.values()):
                 continue
@@ -74,7 +43,7 @@ def find_servers(options: Options) -> Found:
 def read_file(path: Path, dialect: Dialect) -> tuple[tuple[ServerConfig, ...], tuple[str, ...]]:
     """The entries of one file as they are written: nothing expanded, nothing judged."""
     problems: list[str] = []
-    found = _read(_File(path=path, scope="user", dialect=dialect), path.parent, problems)
+    found = _read(Place(path=path, scope="user", dialect=dialect), path.parent, problems)
     return tuple(found), tuple(problems)
 
 
@@ -86,7 +55,7 @@ def _same_endpoint(config: ServerConfig, others: Iterable[ServerConfig]) -> bool
 def _stand(config: ServerConfig, options: Options, approvals: Approvals) -> ServerConfig:
     if config.standing in ("invalid", "disabled"):
         return config
-    refusal = options.policy.refusal(config)
+    refusal = options.policy.refusal(config) if options.policy is not None else ""
     if refusal:
         return msgspec.structs.replace(config, standing="denied", problem=refusal)
     if config.name in options.disabled:
@@ -98,76 +67,7 @@ def _stand(config: ServerConfig, options: Options, approvals: Approvals) -> Serv
     return msgspec.structs.replace(config, standing=approvals.standing(options.folder, config))
 
 
-def _files(options: Options, env: Mapping[str, str]) -> Iterator[_File]:
-    managed = [path for path in options.managed if path.is_file()]
-    if managed:
-        yield _File(path=managed[0], scope="managed")
-        return
-    for value in options.flag:
-        if isinstance(value, dict):
-            yield _File(path=Path("--mcp-config"), scope="flag", data=value)
-        elif value.lstrip().startswith("{"):
-            yield _File(path=Path("--mcp-config"), scope="flag", data=_parse(value))
-        else:
-            yield _File(path=Path(value).expanduser(), scope="flag")
-    if options.strict:
-        return
-    home = options.home or weft_home(env)
-    user = user_home(env)
-    claude = Path(env["CLAUDE_CONFIG_DIR"]) / ".claude.json" if env.get("CLAUDE_CONFIG_DIR") else user / ".claude.json"
-    if "local" in options.scopes:
-        yield _File(path=home / "mcp.json", scope="local")
-        yield _File(path=claude, scope="local")
-    if "project" in options.scopes:
-        for folder in project_folders(options.folder, user):
-            yield _File(path=folder / ".mcp.json", scope="project")
-            yield _File(path=folder / ".vscode/mcp.json", scope="project", dialect="vscode")
-            yield _File(path=folder / ".cursor/mcp.json", scope="project", dialect="cursor")
-            yield _File(path=folder / ".devcontainer/devcontainer.json", scope="project", dialect="vscode")
-    if "user" in options.scopes:
-        yield _File(path=home / "mcp.json", scope="user")
-        yield _File(path=claude, scope="user")
-        yield _File(path=user / ".config/Code/User/mcp.json", scope="user", dialect="vscode")
-        yield _File(path=user / ".cursor/mcp.json", scope="user", dialect="cursor")
-        yield _File(path=user / ".copilot/mcp-config.json", scope="user", dialect="copilot")
-    if "plugin" in options.scopes:
-        for name, folder in options.plugins:
-            yield from _plugin(name, folder, home)
-
-
-def _plugin(name: str, folder: Path, home: Path) -> Iterator[_File]:
-    data = str(home / "plugins/data" / name)
-    places = {
-        "CLAUDE_PLUGIN_ROOT": str(folder),
-        "PLUGIN_ROOT": str(folder),
-        "CLAUDE_PLUGIN_DATA": data,
-        "PLUGIN_DATA": data,
-    }
-    for path in (".mcp.json", "mcp.json", ".claude-plugin/plugin.json", "plugin.json"):
-        yield _File(path=folder / path, scope="plugin", prefix=f"plugin_{name}_", places=places)
-
-
-def project_folders(folder: Path, stop: Path) -> list[Path]:
-    """The folder and those above it, up to the repository's top; never the person's home itself."""
-    found: list[Path] = []
-    for current in (folder, *folder.parents):
-        if current == stop or current == current.parent:
-            break
-        found.append(current)
-        if (current / ".git").exists():
-            return found
-    return found[:1]
-
-
-def _parse(text: str) -> Json:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return {"problem": "not JSON"}
-    return cast("Json", value) if isinstance(value, dict) else {"problem": "not an object"}
-
-
-def _read(file: _File, folder: Path, problems: list[str]) -> Sequence[ServerConfig]:
+def _read(file: Place, folder: Path, problems: list[str]) -> Sequence[ServerConfig]:
     data = file.data
     if data is None:
         try:
@@ -179,7 +79,7 @@ def _read(file: _File, folder: Path, problems: list[str]) -> Sequence[ServerConf
         except (OSError, UnicodeDecodeError) as error:
             problems.append(f"{file.path}: cannot be read ({error})")
             return ()
-        data = _parse(_strip_comments(text) if file.dialect == "vscode" else text)
+        data = parse(_strip_comments(text) if file.dialect == "vscode" else text)
     if data.get("problem") and len(data) == 1:
         problems.append(f"{file.path}: {data['problem']}")
         return ()
@@ -187,7 +87,7 @@ def _read(file: _File, folder: Path, problems: list[str]) -> Sequence[ServerConf
     return [_entry(file, name, raw, inputs, sandbox) for name, raw in table.items()]
 
 
-def _servers(file: _File, data: Json, folder: Path) -> tuple[Json, tuple[InputSpec, ...], Json | None]:
+def _servers(file: Place, data: Json, folder: Path) -> tuple[Json, tuple[InputSpec, ...], Json | None]:
     if file.path.name == "devcontainer.json":
         for key in ("customizations", "vscode", "mcp"):
             data = _table(data.get(key))
@@ -201,7 +101,7 @@ def _servers(file: _File, data: Json, folder: Path) -> tuple[Json, tuple[InputSp
     return _table(data.get(key)), (), None
 
 
-def _entry(file: _File, name: str, raw: object, inputs: tuple[InputSpec, ...], sandbox: Json | None) -> ServerConfig:
+def _entry(file: Place, name: str, raw: object, inputs: tuple[InputSpec, ...], sandbox: Json | None) -> ServerConfig:
     if not isinstance(raw, dict):
         return ServerConfig(name=name, standing="invalid", problem="not an object", source=str(file.path))
     entry = cast("Json", raw)

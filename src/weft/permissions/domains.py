@@ -5,15 +5,16 @@ Hosts are compared label by label after IDNA, never as text, and what stands bef
 """
 
 import re
-import unicodedata
 from urllib.parse import urlsplit
 
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 
 
 def host_of(url: str) -> tuple[str, str]:
     """The host of a URL in ASCII, with its port when that is unusual, and why an allow rule may not trust it."""
-    if any(unicodedata.category(character) in ("Cc", "Cf", "Zs", "Zl", "Zp") for character in url) or "\\" in url:
+    from unicodedata import category
+
+    if any(category(character) in ("Cc", "Cf", "Zs", "Zl", "Zp") for character in url) or "\\" in url:
         return "", "the address has blanks, backslashes or invisible characters"
     try:
         parts = urlsplit(url if "://" in url else f"https://{url}")
@@ -38,7 +39,7 @@ def ascii_host(host: str) -> str:
         name = host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError:
         return ""
-    return name if name and all(_LABEL.fullmatch(label) for label in name.split(".")) else ""
+    return name if name and all(re.fullmatch(_LABEL, label) for label in name.split(".")) else ""
 
 
 def key(pattern: str) -> str:

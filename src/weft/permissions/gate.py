@@ -38,7 +38,6 @@ from weft.permissions.paths import (
 )
 from weft.permissions.port import Call, Decision
 from weft.permissions.rules import BEHAVIORS, Behavior, Rule
-from weft.permissions.suggest import suggestions_for
 from weft.schema.content import Json
 from weft.schema.events import Mode, RuleSuggestion
 from weft.settings import Settings
@@ -188,6 +187,8 @@ class RuleGate:
                 blocked_path=decision.blocked_path,
             )
         if decision.behavior == "ask" and not decision.suggestions and self.seal == "":
+            from weft.permissions.suggest import suggestions_for
+
             return _with_suggestions(decision, suggestions_for(call, decision, self))
         return decision
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from weft.permissions import domains
 from weft.permissions.paths import fold, resolve
 from weft.permissions.rules import Behavior, Rule
 
@@ -150,6 +149,8 @@ class RuleIndex:
         elif rule.tool == "WebFetch" and rule.specifier is not None:
             kind, colon, pattern = rule.specifier.partition(":")
             if colon and kind == "domain":
+                from weft.permissions import domains
+
                 self.domains.setdefault(domains.key(pattern), rule)
         elif rule.specifier is not None:
             self.named.setdefault((rule.tool, rule.specifier), rule)
@@ -179,6 +180,8 @@ class RuleIndex:
 
     def domain(self, host: str) -> Rule | None:
         """A rule on this host. One that restricts covers the hosts below it too, whatever the port."""
+        from weft.permissions import domains
+
         for key in domains.keys(host, restricting=self.behavior != "allow"):
             if key in self.domains:
                 return self.domains[key]

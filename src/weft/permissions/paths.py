@@ -8,7 +8,6 @@ import errno
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
@@ -32,8 +31,10 @@ def fold(text: str) -> str:
     """A form in which spellings that some file systems take for the same name are equal."""
     if text.isascii():
         return text.lower()
-    visible = "".join(character for character in text if unicodedata.category(character) != "Cf")
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", visible).casefold())
+    from unicodedata import category, normalize
+
+    visible = "".join(character for character in text if category(character) != "Cf")
+    return normalize("NFC", normalize("NFKC", visible).casefold())
 
 
 def expand(path: str, cwd: str, home: str) -> str:
@@ -124,14 +125,16 @@ def same_file(path: str, other: str) -> bool:
         return False
 
 
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
+_RESERVED = r"(?i)(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?"
 
 
 def odd_spelling(path: str, *, windows: bool = os.name == "nt") -> str:
     """Why a path must not be judged by its text: spellings that name something else than they seem to."""
     if "\0" in path:
         return "it has a NUL character"
-    if any(unicodedata.category(character) in ("Cc", "Cf") for character in path):
+    from unicodedata import category
+
+    if any(category(character) in ("Cc", "Cf") for character in path):
         return "it has control or invisible characters"
     if path.startswith(("\\\\", "\\??\\", "//?/", "//./")):
         return "it is a Windows network or device path"
@@ -141,7 +144,7 @@ def odd_spelling(path: str, *, windows: bool = os.name == "nt") -> str:
     for part in parts:
         if ":" in part:
             return "it names an alternate data stream"
-        if _RESERVED.fullmatch(part):
+        if re.fullmatch(_RESERVED, part):
             return f"{part} is a reserved device name"
         if part not in ("", ".", "..") and part != part.rstrip(". "):
             return "a part of it ends in a dot or a blank"

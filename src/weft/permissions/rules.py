@@ -5,7 +5,6 @@ can forbid, cannot be overridden. A rule is one string for one rule; text that w
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
@@ -20,7 +19,7 @@ Behavior: TypeAlias = Literal["allow", "ask", "deny"]
 RuleScope: TypeAlias = Literal["cliArg", "local", "project", "policy", "user", "session"]
 BEHAVIORS: tuple[Behavior, ...] = ("deny", "ask", "allow")
 
-_TOOL = re.compile(r"\*|[A-Za-z_][A-Za-z0-9_.:/@-]*\*?")
+_TOOL = r"\*|[A-Za-z_][A-Za-z0-9_.:/@-]*\*?"
 MAX_LENGTH = 10_000
 
 
@@ -49,10 +48,10 @@ def parse(text: str) -> tuple[str, str | None]:
     trimmed = text.strip(" \t")
     if not trimmed or len(trimmed) > MAX_LENGTH:
         raise RuleError("a rule is empty or too long")
-    if any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for character in trimmed):
+    if _hides(trimmed):
         raise RuleError(f"rule {trimmed!r} has control or invisible characters")
     name, bracket, rest = trimmed.partition("(")
-    if not _TOOL.fullmatch(name):
+    if not (name.isascii() and name.isidentifier()) and not re.fullmatch(_TOOL, name):
         raise RuleError(f"rule {trimmed!r} does not begin with the name of a tool")
     if not bracket:
         return name, None
@@ -62,6 +61,15 @@ def parse(text: str) -> tuple[str, str | None]:
     _check_balance(inner, trimmed)
     specifier = inner.replace("\\(", "(").replace("\\)", ")").strip(" \t")
     return name, None if specifier in ("", "*") else specifier
+
+
+def _hides(text: str) -> bool:
+    """Whether a person who reads it may miss something: control, format and separating characters."""
+    if text.isascii():
+        return not text.isprintable()
+    from unicodedata import category
+
+    return any(category(character) in ("Cc", "Cf", "Zl", "Zp") for character in text)
 
 
 def _check_balance(inner: str, whole: str) -> None:

@@ -1,11 +1,10 @@
 """Stream events folded into a reply, and a reply unfolded into stream events."""
 
 from collections.abc import Iterator
-from typing import Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import msgspec
 
-from weft.protocols.partial_json import PartialJson
 from weft.schema.content import (
     AnyBlock,
     Json,
@@ -30,6 +29,9 @@ from weft.schema.stream import (
     TextDelta,
     ThinkingDelta,
 )
+
+if TYPE_CHECKING:
+    from weft.protocols.partial_json import PartialJson
 
 UNPARSED: Final = "__unparsedToolInput"
 """The one key of a tool input that was not a JSON object; its value has `raw` and `len`."""
@@ -85,6 +87,8 @@ class _Open:
 
     def partial_input(self) -> object:
         if self.tracker is None:
+            from weft.protocols.partial_json import PartialJson
+
             self.tracker = PartialJson()
             self.tracker.feed("".join(self.input))
         return self.tracker.latest()

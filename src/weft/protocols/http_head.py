@@ -3,15 +3,14 @@
 h11 does this too, and more of it; it takes a tenth of the CPU that a whole prompt may cost to be imported.
 """
 
-import re
 from collections.abc import Mapping
 
 import msgspec
 
 from weft.errors import LocalProtocolError, RemoteProtocolError
 
-_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_STATUS = re.compile(rb"HTTP/1\.([01]) +([1-9][0-9]{2})(?: .*)?")
+_TOKEN = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_CONTROLS = bytes(range(0x20)) + b"\x7f"
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -39,13 +38,12 @@ class HeadDecoder:
         """
         self._buffer += data
         while True:
-            # RFC 9112 lets a reader take a lone LF for CRLF.
-            found = re.search(rb"\r?\n\r?\n", self._buffer)
-            if found is None:
+            end = _end(self._buffer)
+            if end is None:
                 self._check()
                 return None
-            head = _decode(self._buffer[: found.start()])
-            self._buffer = self._buffer[found.end() :]
+            head = _decode(self._buffer[:end])
+            self._buffer = self._buffer[end:]
             if head.status >= 200:
                 self.rest, self._buffer = self._buffer, b""
                 return head
@@ -57,19 +55,36 @@ class HeadDecoder:
             raise RemoteProtocolError(f"not HTTP: {self._buffer[:20]!r}")
 
 
+def _end(data: bytes) -> int | None:
+    """Where the empty line after a head ends. RFC 9112 lets a reader take a lone LF for CRLF."""
+    ends = [at + len(mark) for mark in (b"\n\r\n", b"\n\n") if (at := data.find(mark)) >= 0]
+    return min(ends, default=None)
+
+
+def _status(line: bytes) -> tuple[int, int]:
+    """The status and the minor version."""
+    version, _, rest = line.partition(b" ")
+    code = rest.lstrip(b" ").partition(b" ")[0]
+    if version not in (b"HTTP/1.0", b"HTTP/1.1") or len(code) != 3 or not code.isdigit() or code < b"100":
+        raise RemoteProtocolError(f"not an HTTP/1 answer: {line[:40]!r}")
+    return int(code), int(version[-1:])
+
+
+def _is_token(name: bytes) -> bool:
+    return bool(name) and not name.translate(None, _TOKEN)
+
+
 def _decode(data: bytes) -> Head:
-    first, *lines = data.replace(b"\r\n", b"\n").split(b"\n")
-    status = _STATUS.fullmatch(first)
-    if status is None:
-        raise RemoteProtocolError(f"not an HTTP/1 answer: {first[:40]!r}")
+    first, *lines = data.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n")
+    status, minor = _status(first)
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(b":")
-        if not colon or _TOKEN.fullmatch(name) is None:
+        if not colon or not _is_token(name):
             raise RemoteProtocolError(f"not a header: {line[:40]!r}")
         key, text = name.decode().lower(), value.strip(b" \t").decode("latin-1")
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    return Head(int(status[2]), int(status[1]), headers)
+    return Head(status, minor, headers)
 
 
 def content_length(head: Head) -> int | None:
@@ -96,7 +111,7 @@ def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
         start = f"{method} {target} HTTP/1.1".encode("ascii")
     except UnicodeEncodeError:
         raise LocalProtocolError("an address has a character that must be escaped") from None
-    if len(start.split()) != 3 or re.search(rb"[\x00-\x1f\x7f]", start):
+    if len(start.split()) != 3 or start.translate(None, _CONTROLS) != start:
         raise LocalProtocolError("an address has a space or a control character")
     lines = [start]
     for name, value in headers.items():
@@ -104,7 +119,7 @@ def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
             field, text = name.encode("ascii"), value.encode("latin-1")
         except UnicodeEncodeError:
             raise LocalProtocolError(f"the header {name!r} has a character that HTTP does not allow") from None
-        if _TOKEN.fullmatch(field) is None or re.search(rb"[\x00\r\n]", text):
+        if not _is_token(field) or any(mark in text for mark in (b"\0", b"\r", b"\n")):
             raise LocalProtocolError(f"the header {name!r} has a character that HTTP does not allow")
         lines.append(field + b": " + text.strip())
     return b"\r\n".join(lines) + b"\r\n\r\n"

@@ -91,7 +91,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
 
 
 class SessionStarted(Event, frozen=True, tag=True):
-    """First of all events, exactly once, before any turn. After a resume, `resumed` is true."""
+    """First of all events, exactly once, before any turn. After a resume, `resumed` is true. A caller that asked for
+    a `brief` start gets an `info` without the lists of what the session offers."""
 
     info: SessionInfo
     resumed: bool = False

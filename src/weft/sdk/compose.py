@@ -412,7 +412,7 @@ class Ground:
 
     def servers(self, own: Json | None = None) -> "Servers | None":
         """The session's servers; with `own`, those alone, in a host of their own."""
-        from weft.sdk.servers import open_servers
+        from weft.sdk.server_files import open_servers
 
         options = self.options
         if own is not None:

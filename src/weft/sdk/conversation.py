@@ -1,15 +1,18 @@
 """Which conversation a session is: a new one, one from the disk, or a copy of one."""
 
-import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from weft.agent.options import SessionOptions
 from weft.errors import SessionError, UsageError
+from weft.schema.ids import new_id, parse_id
 from weft.sessions.files import check_id
 from weft.sessions.port import SessionLog, SessionStore, SessionSummary
-from weft.sessions.resume import Resumed, load
+
+if TYPE_CHECKING:
+    from weft.sessions.resume import Resumed
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +20,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
     session_id: str
     log: SessionLog | None
-    resumed: Resumed | None = None
+    resumed: "Resumed | None" = None
 
 
 def open_conversation(options: SessionOptions, store: SessionStore) -> Conversation:
@@ -29,13 +32,15 @@ def open_conversation(options: SessionOptions, store: SessionStore) -> Conversat
     source = _source(options, store)
     if source is None:
         return _new(options, store)
+    from weft.sessions.resume import load
+
     if options.resume_at is not None and options.resume_drops is not None:
         _check_drop(store, source, options.cwd, options.resume_at, options.resume_drops)
     if not options.fork:
         resumed = load(store, source, options.cwd, until=options.resume_at)
         log = store.open(source, options.cwd) if options.persist else None
         return Conversation(session_id=source, log=log, resumed=resumed)
-    session_id = options.session_id or str(uuid.uuid4())
+    session_id = options.session_id or new_id()
     if not options.persist:
         resumed = load(store, source, options.cwd, until=options.resume_at)
         return Conversation(session_id=session_id, log=None, resumed=resumed)
@@ -59,11 +64,13 @@ def _check_drop(store: SessionStore, source: str, cwd: Path, after: str, expecte
 
 
 def _chain_until(store: SessionStore, source: str, cwd: Path, after: str) -> set[str]:
+    from weft.sessions.resume import load
+
     return {record.origin.uuid for record in load(store, source, cwd, until=after).records}
 
 
 def _new(options: SessionOptions, store: SessionStore) -> Conversation:
-    session_id = check_id(options.session_id or str(uuid.uuid4()))
+    session_id = check_id(options.session_id or new_id())
     if not options.persist:
         return Conversation(session_id=session_id, log=None)
     try:
@@ -88,10 +95,8 @@ def _source(options: SessionOptions, store: SessionStore) -> str | None:
 
 def _find(wanted: str, cwd: Path, store: SessionStore) -> str:
     """An id, or the title of one of this folder's conversations."""
-    try:
-        return str(uuid.UUID(wanted))
-    except ValueError:
-        pass
+    if (session_id := parse_id(wanted)) is not None:
+        return session_id
     matches = [row for row in store.list(cwd) if row.title == wanted] or [
         row for row in store.list(None) if row.title == wanted or row.session_id.startswith(wanted)
     ]

@@ -9,7 +9,6 @@ from weft.agent.commands.port import Builtin, Desk, Taken
 from weft.agent.definitions import AgentDefinition, define
 from weft.agent.dispatch import run_tool
 from weft.agent.folders import is_name
-from weft.agent.history import new_id
 from weft.agent.permission import Permission
 from weft.errors import ToolError, UsageError
 from weft.extend import registry as registries
@@ -28,6 +27,7 @@ from weft.schema.content import Content, Json, Text, ToolUse, text_of
 from weft.schema.content import ToolResult as ResultBlock
 from weft.schema.display import Display
 from weft.schema.events import ModelInfo, ToolCalled, ToolEnded
+from weft.schema.ids import new_id
 from weft.schema.messages import Reply
 from weft.settings.layers import as_object
 

@@ -1,12 +1,12 @@
-"""The MCP servers of a session: found, hosted, offered as tools, prompts and resources, switched on and off.
+"""The MCP servers of a session: hosted, offered as tools, prompts and resources, switched on and off.
 
-`open_servers` reads small files only; where nothing is configured it returns None and nothing of MCP is imported.
+Imported only where one is configured: `sdk/server_files.py` knows.
 """
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
 from weft.agent.asks import Asks
 from weft.agent.commands.port import ServerSkillInfo
@@ -20,6 +20,7 @@ from weft.schema.content import Content, Json, Text
 from weft.schema.events import AgentEvent, CommandInfo, Completion, Notice, RuleSuggestion, ServerInfo
 from weft.schema.messages import Request, SystemPart
 from weft.schema.stream import StreamDone, StreamFailed
+from weft.sdk.server_files import find_configs
 from weft.settings import Settings
 from weft.tools.port import AnyTool
 
@@ -32,77 +33,6 @@ ARRIVAL = 20.0
 """Seconds that ToolSearch waits for servers that nobody knows yet."""
 DEFERRED_ABOVE = 0.1
 """Of the window: definitions that take more than this are looked up by name."""
-
-
-def find_configs(
-    options: SessionOptions, settings: Settings, env: Mapping[str, str], home: Path
-) -> tuple[tuple["ServerConfig", ...], tuple[str, ...]]:
-    """The configured servers, and sentences about files that cannot be used.
-
-    Switching a project's server on counts from the person's own settings and from policy, never from the project's.
-    """
-    from weft.mcp.policy import policy_from
-    from weft.mcp.sources import Options, find_servers
-
-    own = [layer.data for layer in settings.layers if layer.scope not in ("project", "local")]
-    managed: Json = {}
-    for layer in settings.layers:
-        if layer.scope == "policy":
-            managed.update(layer.data)
-    flag: list[str | Json] = list(options.mcp_configs)
-    if options.mcp_servers:
-        flag.append({"mcpServers": options.mcp_servers})
-    declared = settings.values.get("mcpServers")
-    if isinstance(declared, dict) and declared and not options.strict_mcp:
-        flag.append({"mcpServers": cast("Json", declared)})
-    wanted = options.setting_sources
-    scopes = [name for name in ("local", "project", "user") if wanted is None or name in wanted]
-    found = find_servers(
-        Options(
-            folder=options.cwd,
-            env=env,
-            flag=tuple(flag),
-            strict=options.strict_mcp or options.bare,
-            scopes=tuple(cast("list[Literal['local', 'project', 'user', 'plugin']]", [*scopes, "plugin"])),
-            plugins=tuple((folder.name, folder) for folder in options.plugin_dirs),
-            policy=policy_from(managed),
-            enabled=tuple(name for data in own for name in _names(data.get("enabledMcpjsonServers"))),
-            enable_all=any(data.get("enableAllProjectMcpServers") is True for data in own),
-            disabled=tuple(
-                name for layer in settings.layers for name in _names(layer.data.get("disabledMcpjsonServers"))
-            ),
-            trust_project=options.trust,
-            home=home,
-        )
-    )
-    return tuple(item for item in found.servers if item.transport != "sdk"), found.problems
-
-
-def _names(value: object) -> list[str]:
-    return [str(item) for item in cast("list[object]", value)] if isinstance(value, list) else []
-
-
-def open_servers(
-    options: SessionOptions,
-    settings: Settings,
-    *,
-    env: Mapping[str, str],
-    home: Path,
-    asks: Asks,
-    state: State,
-    emit: Callable[[AgentEvent], None],
-    provider: Callable[[], "Provider"],
-    window: Callable[[], int] = lambda: 0,
-    apps: bool = False,
-    gate: Gate | None = None,
-) -> "Servers | None":
-    """The session's servers; None when there are none. Problems with files become notices."""
-    configs, problems = find_configs(options, settings, env, home)
-    for problem in problems:
-        emit(Notice(text=problem, level="warning", tag="mcp"))
-    if not configs:
-        return None
-    return Servers(options, settings, configs, env, home, asks, state, emit, provider, window, apps, gate)
 
 
 class Servers:

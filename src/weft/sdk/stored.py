@@ -1,10 +1,10 @@
 """The conversations on disk, for programs."""
 
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 from weft.paths import claude_home, weft_home
+from weft.schema.ids import new_id
 from weft.schema.records import Record
 from weft.sessions.port import SessionSummary
 from weft.sessions.store import FileStore
@@ -30,9 +30,9 @@ def read_session(session_id: str) -> Sequence[Record]:
 
 def fork_session(session_id: str, *, cwd: str | Path = ".", until: str | None = None) -> str:
     """A copy under a new id, which is returned; the source is not touched."""
-    new_id = str(uuid.uuid4())
-    _store().fork(session_id, new_id, Path(cwd).resolve(), until=until).close()
-    return new_id
+    copy = new_id()
+    _store().fork(session_id, copy, Path(cwd).resolve(), until=until).close()
+    return copy
 
 
 def delete_session(session_id: str) -> None:

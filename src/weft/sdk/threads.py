@@ -21,7 +21,6 @@ from weft.context.memory import Memory
 from weft.context.port import View
 from weft.context.tools import Listings
 from weft.errors import ToolError
-from weft.permissions.ceiling import CeilingGate
 from weft.permissions.gate import RuleGate
 from weft.permissions.paths import is_within
 from weft.permissions.port import Gate
@@ -29,7 +28,6 @@ from weft.providers.port import Provider
 from weft.schema.content import Content, Json
 from weft.schema.events import AgentEvent, Compacted, Notice, ToolProgressed
 from weft.sdk.briefing import briefed, own_servers, subagent_hooks
-from weft.sdk.sidelog import open_side_log
 from weft.tools.port import SubagentRequest
 
 if TYPE_CHECKING:
@@ -217,6 +215,8 @@ class Threads:
                 directories=session.roots,
                 env=self.ground.env,
             )
+        from weft.permissions.ceiling import CeilingGate
+
         return CeilingGate(above.gate, own)
 
     def scribe(
@@ -230,6 +230,8 @@ class Threads:
         ground = self.ground
         log = ground.conversation.log
         if agent_id is not None:
+            from weft.sdk.sidelog import open_side_log
+
             log = open_side_log(log, agent_id, about or {})
         place = state or ground.state
         return Scribe(

@@ -10,7 +10,6 @@ from weft.agent import skills as skills_
 from weft.agent.compactor import Compactor
 from weft.agent.control import SessionControl
 from weft.agent.definitions import AgentDefinition
-from weft.agent.history import new_id
 from weft.agent.session import Session
 from weft.agent.state import Offers, State
 from weft.agent.subagents import Subagents
@@ -33,6 +32,7 @@ from weft.schema.events import (
     ToolEnded,
     ToolProgressed,
 )
+from weft.schema.ids import new_id
 from weft.sdk.briefing import briefed
 from weft.sdk.places import open_workspace
 from weft.sdk.rewinding import Rewinder
@@ -41,7 +41,6 @@ from weft.sdk.staff import former_agent
 from weft.sdk.threads import Threads
 from weft.sessions.ledger import Ledger
 from weft.tools.checkpoints import Checkpoints
-from weft.tools.diff import counts
 from weft.tools.file_states import FileStateStore
 from weft.tools.port import AnyTool, Progress, Search, ToolContext
 from weft.tools.shell import shell_env
@@ -92,6 +91,8 @@ class Workbench:
         if isinstance(event, ToolEnded):
             self.ledger.add_tool(event.duration)
             for edit in event.edits:
+                from weft.tools.diff import counts
+
                 added, removed = counts(edit.before, edit.after)
                 self.ledger.add_edit(edit.path, added=added, removed=removed)
         self.ground.channel.put(event)
@@ -383,6 +384,7 @@ class Workbench:
             control=control,
             resumed=resumed is not None,
             replay=self._shown_again if resumed is not None and ground.options.replay else None,
+            brief=ground.options.brief,
             opening=self._bare_opening if ground.options.bare else self._opening,
             resources=self._resources(),
             background=self._background,

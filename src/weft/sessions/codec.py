@@ -5,7 +5,6 @@ of them has the record's own uuid, so that the next record's parent is the whole
 that we do not know is `Unknown(raw)`; bytes that are not a JSON object raise, and the store leaves them out.
 """
 
-import uuid as uuids
 from collections.abc import Iterable
 from typing import Final
 
@@ -13,6 +12,7 @@ import msgspec
 
 from weft.schema import wire
 from weft.schema.content import Content, Json, Text, Unknown
+from weft.schema.ids import following_id
 from weft.schema.messages import Usage
 from weft.schema.records import (
     AssistantRecord,
@@ -159,15 +159,10 @@ def _assistant_lines(record: AssistantRecord) -> Iterable[Json]:
     parent = record.origin.parent_uuid
     for index, part in enumerate(parts):
         last = index == len(parts) - 1
-        uuid = record.origin.uuid if last else part_uuid(record.origin.uuid, index)
+        uuid = record.origin.uuid if last else following_id(record.origin.uuid, index + 1)
         origin = msgspec.structs.replace(record.origin, uuid=uuid, parent_uuid=parent)
         yield _assistant_fields(record, origin, part, index)
         parent = uuid
-
-
-def part_uuid(uuid: str, index: int) -> str:
-    """The uuid of a reply's line that is not its last: always the same for the same reply and place."""
-    return str(uuids.uuid5(uuids.NAMESPACE_OID, f"{uuid}/{index}"))
 
 
 def _assistant_fields(record: AssistantRecord, origin: Origin, part: Content, index: int) -> Json:

@@ -14,17 +14,15 @@ import msgspec
 from weft import paths
 from weft.errors import UsageError
 from weft.schema.content import Json
-from weft.settings.known import problems_of
 from weft.settings.layers import SCOPES, Layer, Problem, Scope, Seal, Settings, as_object, merge
-from weft.settings.trusting import harmless, never_from_a_project
 
 POLICY_FILES: tuple[str, ...] = ("/etc/weft/managed-settings.json", "/etc/claude-code/managed-settings.json")
 SOURCES: tuple[Scope, ...] = ("user", "project", "local")
 MAX_SIZE = 4 << 20
 _NO_BYPASS = "disableBypassPermissionsMode"
 
-_BYTE = re.compile(r"\(byte (\d+)\)")
-_GUARDS = re.compile(rb'"(deny|ask|disableBypassPermissionsMode|defaultMode)"')
+_BYTE = r"\(byte (\d+)\)"
+_GUARDS = rb'"(deny|ask|disableBypassPermissionsMode|defaultMode)"'
 
 
 def load_settings(
@@ -61,12 +59,11 @@ def combine(layers: tuple[Layer, ...], trusted: bool | Callable[[Layer], bool]) 
     for layer in sorted(layers, key=lambda layer: SCOPES.index(layer.scope)):
         data = layer.data
         if layer.scope in ("project", "local"):
-            data = never_from_a_project(data)
-            if trusted if isinstance(trusted, bool) else trusted(layer):
+            believed = trusted if isinstance(trusted, bool) else trusted(layer)
+            if believed:
                 accepted.add(layer.path)
-            else:
-                data, left_out = harmless(data)
-                withheld += left_out
+            data, left_out = _of_a_project(data, believed=believed)
+            withheld += left_out
         values = merge(values, data)
     if any(as_object(layer.data.get("permissions")).get(_NO_BYPASS) == "disable" for layer in layers):
         values = merge(values, {"permissions": {_NO_BYPASS: "disable"}})
@@ -78,6 +75,16 @@ def combine(layers: tuple[Layer, ...], trusted: bool | Callable[[Layer], bool]) 
         accepted=frozenset(accepted),
         withheld=tuple(dict.fromkeys(withheld)),
     )
+
+
+def _of_a_project(data: Json, *, believed: bool) -> tuple[Json, list[str]]:
+    """What a project's settings may decide, and the names of what waits for trust."""
+    if not data:
+        return data, []
+    from weft.settings.trusting import harmless, never_from_a_project
+
+    data = never_from_a_project(data)
+    return (data, []) if believed else harmless(data)
 
 
 def project_files(root: str | Path) -> tuple[tuple[Scope, Path], ...]:
@@ -156,8 +163,10 @@ def decode_layer(scope: Scope, path: str, root: str, data: bytes) -> Layer:
         value = msgspec.json.decode(data, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         line, column = _place(str(error), data)
-        problem = Problem(path, f"is not valid JSON: {_BYTE.sub('', str(error)).strip()}", line, column)
-        return _broken(scope, path, root, problem, guarded=bool(_GUARDS.search(data)))
+        problem = Problem(path, f"is not valid JSON: {re.sub(_BYTE, '', str(error)).strip()}", line, column)
+        return _broken(scope, path, root, problem, guarded=bool(re.search(_GUARDS, data)))
+    from weft.settings.known import problems_of
+
     problems, seal = problems_of(value, path, policy=scope == "policy")
     return Layer(scope=scope, path=path, root=root, data=value, problems=problems, seal=seal)
 
@@ -168,7 +177,7 @@ def _broken(scope: Scope, path: str, root: str, problem: Problem, *, guarded: bo
 
 
 def _place(message: str, data: bytes) -> tuple[int, int]:
-    found = _BYTE.search(message)
+    found = re.search(_BYTE, message)
     offset = int(found[1]) if found else len(data)
     before = data[:offset]
     return before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1

@@ -11,8 +11,8 @@ from weft.tools.port import AnyTool
 
 A = TypeVar("A", bound=msgspec.Struct)
 
-_AT = re.compile(r" - at `\$\.?(.*)`$")
-_MISSING = re.compile(r"missing required field `(.+?)`")
+_AT = r" - at `\$\.?(.*)`$"
+_MISSING = r"missing required field `(.+?)`"
 
 
 def decode(args: type[A], value: Json, aliases: tuple[tuple[str, str], ...] = ()) -> A:
@@ -80,8 +80,8 @@ def _strangers(unknown: list[str], known: list[str]) -> str:
 def explain(error: msgspec.ValidationError, tool: AnyTool) -> str:
     """One sentence that a model can act on: what is wrong with its call, and what the tool takes."""
     text = str(error)
-    missing = _MISSING.search(text)
-    where = _AT.search(text)
+    missing = re.search(_MISSING, text)
+    where = re.search(_AT, text)
     if missing:
         inside = f" of `{where[1]}`" if where and where[1] else ""
         rest = text[missing.end() :] if not where else text[missing.end() : where.start()]

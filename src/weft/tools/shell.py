@@ -13,8 +13,8 @@ MAX_HEAD = 16 * 1024 * 1024
 MAX_TAIL = 1024 * 1024
 CUT_TO = 8000
 DEFAULT_LIMIT = 30_000
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_REDRAWN = re.compile(r"[^\n]*\r(?!\n)(?=[^\n])")
+_ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
+_REDRAWN = r"[^\n]*\r(?!\n)(?=[^\n])"
 
 
 def shell_env(session_id: str, settings: Json) -> dict[str, str]:
@@ -118,9 +118,9 @@ def plain(output: bytes) -> str:
     """Output as a person would read it in the end: no colours, and of a line drawn again and again the last state."""
     text = output.decode("utf-8", "replace")
     if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
+        text = re.sub(_ESCAPES, "", text)
     if "\r" in text:
-        text = _REDRAWN.sub("", text.replace("\r\n", "\n")).replace("\r", "")
+        text = re.sub(_REDRAWN, "", text.replace("\r\n", "\n")).replace("\r", "")
     return text.replace("\x00", "")
 
 

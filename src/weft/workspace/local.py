@@ -7,13 +7,15 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import anyio.to_thread
 
 from weft.errors import TransportError, WorkspaceError
-from weft.transports.process import Child, spawn
 from weft.workspace.port import FileStat, Process, RunSpec, Sandbox
+
+if TYPE_CHECKING:
+    from weft.transports.process import Child
 
 MAX_FILE = 128 * 1024 * 1024
 SMALL = 256 * 1024
@@ -28,7 +30,7 @@ Refuse = Callable[[Path, Literal["read", "write"]], str | None]
 class LocalProcess:
     """A `Child` as the port has it."""
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: "Child") -> None:
         self.id = str(child.pid)
         self._child = child
 
@@ -167,6 +169,8 @@ class LocalWorkspace:
         env = {**os.environ, **self._env, **(spec.env or {})}
         if spec.sandbox and self._sandbox is not None:
             argv, env = self._sandbox(argv, spec.cwd, env)
+        from weft.transports.process import spawn
+
         try:
             return LocalProcess(await spawn(argv, cwd=spec.cwd, env=env))
         except TransportError as error:

@@ -13,7 +13,7 @@ from weft.mcp.options import HostOptions, InputAnswer
 from weft.mcp.sources import Options, find_servers
 from weft.mcp.trust import Approvals, describe
 from weft.schema.content import Json
-from weft.sdk.servers import find_configs
+from weft.sdk.server_files import find_configs
 from weft.settings import load_settings
 
 
