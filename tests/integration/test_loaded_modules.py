@@ -11,7 +11,7 @@ from weft.testing.fake_anthropic import FakeAnthropic
 
 PACKAGES = {"anyio", "msgspec", "sniffio", "typing_extensions", "weft"}
 ROOMS = {
-    "agent": 27,
+    "agent": 29,
     "cli": 9,
     "connect": 3,
     "context": 12,
@@ -24,7 +24,7 @@ ROOMS = {
     "permissions": 8,
     "protocols": 8,
     "providers": 8,
-    "schema": 10,
+    "schema": 11,
     "sdk": 13,
     "serve": 2,
     "sessions": 8,
