@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -61,6 +61,9 @@ from weft.sdk.iflow_names import (
     ToolCallStatus,
     ToolCallType,
 )
+
+if TYPE_CHECKING:
+    from weft.connect.acp.reuse import ReusedConnection, Wanted
 
 __all__ = [
     "ApprovalMode",
@@ -126,6 +129,8 @@ class IFlowClient:
     def __init__(self, options: IFlowOptions | None = None) -> None:
         self.options = options or IFlowOptions()
         self._connection: Connection | None = None
+        self._kept: ReusedConnection | None = None
+        """The connection to an agent of another process: it outlives a change of session."""
         self._translator = Translator()
 
     async def __aenter__(self) -> Self:
@@ -149,45 +154,64 @@ class IFlowClient:
         """
         try:
             async with asyncio.timeout(self.options.timeout):
-                connection = await self._open()
-                self._connection = await connection.__aenter__()
+                self._connection = await self._open()
         except builtins.TimeoutError as error:
+            await self.disconnect()
             raise TimeoutError(f"The agent did not answer within {self.options.timeout:g} seconds.") from error
         except WeftError as error:
+            await self.disconnect()
             raise to_iflow(error, connected=False) from error
 
     async def _open(self) -> Connection:
         options = self.options
-        spec = options.url or options.agent
-        if spec is not None:
-            from weft.connect.agents import AgentRequest, open_agent
+        if options.url or options.agent:
+            from weft.connect.acp.reuse import ReusedConnection, Wanted
 
-            request = AgentRequest(
-                cwd=_folder(options.cwd),
-                session_id=options.session_id or "",
-                directories=tuple(_folder(folder) for folder in options.allowed_dirs),
-                mode=_mode(options),
-                auth_method=options.auth_method,
-                port=options.port,
+            if self._kept is None:
+                self._kept = await ReusedConnection(self._to_agent).__aenter__()
+            return await self._kept.ready(
+                Wanted(
+                    mode=_mode(options),
+                    cwd=_folder(options.cwd),
+                    directories=tuple(_folder(folder) for folder in options.allowed_dirs),
+                    session_id=options.session_id or "",
+                )
             )
-            return await open_agent(spec, request)
         from weft.sdk.compose import Overrides, open_connection
 
-        return await open_connection(_session_options(options), Overrides(provider=options.provider))
+        connection = await open_connection(_session_options(options), Overrides(provider=options.provider))
+        return await connection.__aenter__()
+
+    async def _to_agent(self, wanted: "Wanted") -> Connection:
+        from weft.connect.agents import AgentRequest, open_agent
+
+        request = AgentRequest(
+            cwd=wanted.cwd,
+            session_id=wanted.session_id,
+            directories=wanted.directories,
+            mode=wanted.mode,
+            auth_method=self.options.auth_method,
+            port=self.options.port,
+        )
+        return await open_agent(self.options.url or self.options.agent or "", request)
 
     async def load_session(self, session_id: str) -> None:
-        """Another conversation instead of this one.
+        """Another conversation instead of this one. An agent of another process stays, and loads it.
 
         Raises:
             IFlowError: as `connect` does; the client is not connected then.
         """
-        await self.disconnect()
+        if self._kept is None:
+            await self.disconnect()
         self.options = msgspec.structs.replace(self.options, session_id=session_id)
         await self.connect()
 
     async def disconnect(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            await kept.__aexit__(None, None, None)
+        elif connection is not None:
             await connection.__aexit__(None, None, None)
 
     @property

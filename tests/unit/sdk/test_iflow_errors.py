@@ -185,6 +185,23 @@ async def test_a_session_is_loaded_in_place_of_another(tmp_path: Path):
     assert "first" in str(provider.requests[-1].messages)
 
 
+async def test_an_agent_of_another_process_stays_when_the_session_changes_and_only_then_is_it_loaded(tmp_path: Path):
+    started, loaded = tmp_path / "started", tmp_path / "loaded"
+    noted = AGENT.replace("    found =", "    open(sys.argv[2], 'a').write(asked['method'] + '\\n')\n    found =")
+    able = {"result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}, "authMethods": []}}
+    answers = json.dumps({**OPENED, "initialize": able})
+    inner = shlex.join([sys.executable, "-c", noted, answers, str(loaded)])
+    command = shlex.join(["/bin/sh", "-c", f"echo started >> {started}; exec {inner}"])
+    with anyio.fail_after(LIMIT):
+        async with IFlowClient(IFlowOptions(cwd=tmp_path, agent=command, timeout=45.0)) as client:
+            assert client.session_id == "s1"
+            await client.load_session("s2")
+            await client.load_session("s2")
+            assert client.session_id == "s2"
+    assert started.read_text().splitlines() == ["started"]
+    assert loaded.read_text().splitlines() == ["initialize", "session/new", "session/load"]
+
+
 async def test_in_the_manual_mode_the_program_is_asked_about_reading_too(tmp_path: Path):
     outside = tmp_path / "outside.txt"
     outside.write_text("far away")

@@ -10,20 +10,21 @@ import anyio
 import msgspec
 
 from weft.connect.acp.connection import AcpConnection
+from weft.connect.port import Connection
 from weft.schema.events import Mode
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What the next turn needs. An empty `session_id` goes on with the session that is open, or opens a new one."""
 
-    mode: Mode
+    mode: Mode | None
     cwd: Path
     directories: tuple[Path, ...] = ()
     session_id: str = ""
 
 
-Connect: TypeAlias = Callable[[Wanted], Awaitable[AcpConnection]]
-"""Makes a connection that is not yet entered."""
+Connect: TypeAlias = Callable[[Wanted], Awaitable[Connection]]
+"""Makes a connection that is not yet entered. One that does not speak ACP loads no other session: it is made anew."""
 
 
 class ReusedConnection:
@@ -34,7 +35,7 @@ class ReusedConnection:
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
-        self._held: AcpConnection | None = None
+        self._held: Connection | None = None
         self._key: tuple[object, ...] = ()
         self._leave = anyio.Event()
         self._left = anyio.Event()
@@ -49,25 +50,29 @@ class ReusedConnection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         await self.drop()
+        self._tasks.cancel_scope.cancel()  # One that was still being opened.
         return await self._tasks.__aexit__(kind, error, trace)
 
-    async def ready(self, wanted: Wanted) -> AcpConnection:
+    async def ready(self, wanted: Wanted) -> Connection:
         """
         Raises:
             ConnectionLost: the agent cannot be reached.
         """
         key = (wanted.mode, wanted.cwd, wanted.directories)
         held = self._held
-        if held is None or key != self._key or not held.alive:
+        same = held is not None and wanted.session_id in ("", held.info.session_id)
+        usable = held.alive if isinstance(held, AcpConnection) else same
+        if held is None or key != self._key or not usable:
             await self.drop()
             held = await self._open(wanted)
             self._key = key
-        elif wanted.session_id and wanted.session_id != held.session_id:
+        elif isinstance(held, AcpConnection) and not same:
             await held.load(wanted.session_id)
-        held.drop_stale()
+        if isinstance(held, AcpConnection):
+            held.drop_stale()
         return held
 
-    async def _open(self, wanted: Wanted) -> AcpConnection:
+    async def _open(self, wanted: Wanted) -> Connection:
         connection = await self._connect(wanted)
         entered = anyio.Event()
         failed: list[Exception] = []
@@ -82,7 +87,7 @@ class ReusedConnection:
 
     async def _live(
         self,
-        connection: AcpConnection,
+        connection: Connection,
         entered: anyio.Event,
         failed: list[Exception],
         leave: anyio.Event,
