@@ -40,10 +40,12 @@ class Intake:
     """Reads prompts for one session. Command files and skills are looked up when first needed, and again when
     `refresh` is called."""
 
-    def __init__(self, desk: Desk, where: Where, *, shortcuts: bool) -> None:
+    def __init__(self, desk: Desk, where: Where, *, shortcuts: bool, only: tuple[str, ...] | None = None) -> None:
+        """`only` names the skills that count; None is all."""
         self.desk = desk
         self._where = where
         self._shortcuts = shortcuts
+        self._only = only
         self._builtins: dict[str, Builtin] | None = None
         self._brought: list[Builtin] = []
         self._commands: dict[str, FileCommand] | None = None
@@ -74,7 +76,8 @@ class Intake:
     @property
     def skills(self) -> dict[str, skills_.Skill]:
         if self._skills is None:
-            self._skills = skills_.find(self._where)
+            found = skills_.find(self._where)
+            self._skills = found if self._only is None else {key: found[key] for key in found if key in self._only}
         return self._skills
 
     @property

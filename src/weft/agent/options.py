@@ -64,9 +64,13 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     # what it is told
     system_prompt: str | None = None
     append_system_prompt: str | None = None
+    static_prompt: bool = False
+    """The system prompt says nothing of this machine, so that it is the same for everybody; the conversation does."""
     agent: str | None = None
     agents: Json | None = None
     output_schema: Json | None = None
+    skills: tuple[str, ...] | None = None
+    """The only skills there are; None is all that are found."""
     bare: bool = False
     setup: str = ""
     """`init` or `maintenance`: the Setup hooks run before anything else."""

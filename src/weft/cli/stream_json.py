@@ -2,6 +2,8 @@
 
 import os
 import sys
+from pathlib import Path
+from typing import cast
 
 from weft.agent.options import ALL_ASKS, SessionOptions
 from weft.agent.session import Session
@@ -74,6 +76,15 @@ def with_initialize(options: SessionOptions, initialize: Json) -> SessionOptions
         value = initialize.get(field)
         if isinstance(value, str):
             changes[name] = value
+    if initialize.get("excludeDynamicSections") is True:
+        changes["static_prompt"] = True
+    if (skills := _names(initialize.get("skills"))) is not None:
+        changes["skills"] = skills
+    if servers := _names(initialize.get("sdkMcpServers")):
+        given = {name: {"type": "sdk", "name": name} for name in servers}
+        changes["mcp_servers"] = {**given, **(options.mcp_servers or {})}
+    if folders := _plugins(initialize.get("plugins")):
+        changes["plugin_dirs"] = (*options.plugin_dirs, *folders)
     schema = initialize.get("jsonSchema")
     if is_json(schema):
         changes["output_schema"] = schema
@@ -81,3 +92,13 @@ def with_initialize(options: SessionOptions, initialize: Json) -> SessionOptions
         return msgspec.structs.replace(options, **changes)
     except msgspec.ValidationError as error:
         raise UsageError(f"initialize: {error}") from None
+
+
+def _names(value: object) -> tuple[str, ...] | None:
+    return tuple(str(item) for item in cast("list[object]", value)) if isinstance(value, list) else None
+
+
+def _plugins(value: object) -> tuple[Path, ...]:
+    """Plug-ins on this disk: `{"type": "local", "path": …}` each."""
+    rows = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(Path(str(row["path"])).expanduser() for row in rows if is_json(row) and "path" in row)

@@ -35,6 +35,8 @@ class PromptOptions(msgspec.Struct, frozen=True, kw_only=True):
     replace: str | None = None
     append: str | None = None
     preset: Literal["weft", "none"] = "weft"
+    static: bool = False
+    """What is about this machine alone is told in front of the conversation, not in the system prompt."""
     bare: bool = False
     budget: int = BUDGET
 
@@ -73,6 +75,8 @@ class Assembler:
                 continue
             if source.name == "environment":
                 pieces += self._given()
+                if options.static:
+                    continue
             pieces += self._held(source, view)
         return tuple(piece for piece in pieces if piece.text)
 
@@ -98,6 +102,8 @@ class Assembler:
     async def reminder_pieces(self, view: View) -> tuple[Piece, ...]:
         """As `reminders`, by piece, within the budget."""
         pieces: list[Piece] = []
+        if self.options.static:
+            pieces += [piece for source in self._sources if source.name == "environment" for piece in source.read(view)]
         for source in self._live:
             if not self.options.bare or source.name == "tools":
                 pieces += await source.read(view)

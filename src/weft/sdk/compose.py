@@ -439,7 +439,8 @@ class Ground:
     def intake(self, bench: "Workbench", control: SessionControl) -> Intake:
         from weft.sdk.desk import make_desk
 
-        return Intake(make_desk(self, bench, control), self.where, shortcuts=self.options.shortcuts)
+        options, desk = self.options, make_desk(self, bench, control)
+        return Intake(desk, self.where, shortcuts=options.shortcuts, only=options.skills)
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from weft.sdk.compose import Ground
     from weft.sdk.mainagent import MainAgent
 
+NO_MORE = "You are Weft, an agent that works on software with the tools you are given."
+
 
 class Workbench:
     """Built on a `Ground`; `session` puts the last piece on top. Nothing here runs before the session is entered."""
@@ -98,11 +100,19 @@ class Workbench:
         self.ground.channel.put(event)
 
     def prompt_options(self, agent: AgentDefinition | None) -> PromptOptions:
-        """An agent's own prompt takes the place of ours; what the caller replaced counts more than either."""
+        """An agent's own prompt takes the place of ours; what the caller replaced counts more than either. Empty text
+        replaces too: then the model is told who it is, and no more."""
         options = self.ground.options
         skills = skills_.find(self.ground.where) if agent is not None and agent.skills else {}
         replace = options.system_prompt or (briefed(agent, skills, self.ground) if agent is not None else None)
-        return PromptOptions(replace=replace or None, append=options.append_system_prompt, bare=options.bare)
+        if options.system_prompt == "" and not replace:
+            replace = NO_MORE
+        return PromptOptions(
+            replace=replace or None,
+            append=options.append_system_prompt,
+            static=options.static_prompt,
+            bare=options.bare,
+        )
 
     # --- tools --------------------------------------------------------------------------------------------------
 

@@ -32,10 +32,19 @@ async def _initialize(session: Session, body: Json) -> Json:
     info = session.info
     return {
         "commands": [
-            {"name": one.name, "description": one.description, "argumentHint": one.argument_hint}
+            {
+                "name": one.name,
+                "description": one.description,
+                "argumentHint": one.argument_hint,
+                "aliases": list(one.aliases),
+                "builtin": one.source == "builtin",
+            }
             for one in info.commands
         ],
-        "agents": [{"name": name, "description": ""} for name in info.agents],
+        "agents": [
+            {"name": one.name, "description": one.description, **({"model": one.model} if one.model else {})}
+            for one in info.staff
+        ],
         "output_style": "default",
         "available_output_styles": ["default"],
         "models": _models(session),
