@@ -136,6 +136,11 @@ class StreamJsonConnection:
     def info(self) -> SessionInfo:
         return self._reader.info
 
+    @property
+    def child(self) -> Child | None:
+        """The process, while it runs."""
+        return self._child
+
     def events(self) -> AsyncIterator[AgentEvent]:
         return aiter(self._channel)
 

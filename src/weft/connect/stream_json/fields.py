@@ -188,6 +188,7 @@ def turn_ended(raw: Json, turn_id: str) -> TurnEnded:
         error=(errors or answer or reason) if failed else None,
         error_status=status if isinstance(status, int) else None,
         stop_reason=stop if isinstance(stop, str) else None,
+        first_token=amount(raw, "ttft_ms") / 1000 if "ttft_ms" in raw else None,
         steps=number(raw, "num_turns"),
         user_messages=max(number(raw, "num_turns") - 1, 0),
         usage=usage_of(raw.get("usage")),

@@ -4,11 +4,12 @@ The wire sends a line for each content block; a message is complete when somethi
 """
 
 from collections.abc import Callable
-from typing import cast
+from typing import cast, get_args
 
 import msgspec
 
 from weft.connect.stream_json.fields import (
+    names,
     number,
     session_info,
     stop_reason_of,
@@ -18,10 +19,11 @@ from weft.connect.stream_json.fields import (
     turn_ended,
     usage_of,
 )
+from weft.connect.stream_json.todos import TodoList
 from weft.errors import ProviderErrorKind
 from weft.protocols.stream_json import is_json
-from weft.schema.content import AnyBlock, Content, Json, ToolResult, ToolUse
-from weft.schema.display import DiffView, Todo
+from weft.schema.content import AnyBlock, Content, Json, ToolResult, ToolUse, text_of
+from weft.schema.display import DiffView
 from weft.schema.events import (
     MODES,
     AgentEvent,
@@ -30,6 +32,8 @@ from weft.schema.events import (
     MessageDone,
     Notice,
     PromptAdded,
+    QueueChanged,
+    QueuedPrompt,
     Retrying,
     SessionChanged,
     SessionInfo,
@@ -62,6 +66,11 @@ class Reader:
         self._denied: set[str] = set()
         self._tasks: dict[str, TaskInfo] = {}
         self._message_id = ""
+        self._todos = TodoList()
+        self._queue: dict[str, str] = {}
+        """The prompts that wait inside the agent, with their text."""
+        self._spent = 0.0
+        self._failure: ProviderErrorKind | None = None
         self.edits: dict[str, tuple[DiffView, ...]] = {}
 
     @property
@@ -92,10 +101,31 @@ class Reader:
                 return self._stream(raw)
             case "result":
                 return self._result(raw)
+            case "command_lifecycle":
+                return self._lifecycle(text(raw, "command_uuid"), text(raw, "state"))
             case "conversation_reset":
                 return self._changed("clear", session_id=text(raw, "new_conversation_id"))
             case _:
                 return []
+
+    def _lifecycle(self, prompt_id: str, state: str) -> list[AgentEvent]:
+        """A prompt of ours on its way through the agent's queue. One that starts while a turn runs has joined it."""
+        before = dict(self._queue)
+        known = next((content for waiting, content in self._prompts if waiting == prompt_id), None)
+        events: list[AgentEvent] = []
+        if state == "queued" and self._turn is not None and known is not None:
+            self._queue[prompt_id] = text_of(known)
+        elif state != "queued":
+            self._queue.pop(prompt_id, None)
+        if state == "started" and self._turn is not None and known is not None:
+            self.forget(prompt_id)
+            events.append(PromptAdded(id=prompt_id, content=known))
+        elif state == "cancelled":
+            self.forget(prompt_id)
+        if self._queue != before:
+            waiting = tuple(QueuedPrompt(key, words) for key, words in self._queue.items())
+            events.insert(0, QueueChanged(prompts=waiting))
+        return events
 
     def start(self, info: SessionInfo) -> list[AgentEvent]:
         """What `initialize` told; the agent says more before its first turn."""
@@ -138,8 +168,10 @@ class Reader:
                         attempt=number(raw, "attempt"),
                         max_retries=number(raw, "max_retries"),
                         delay=number(raw, "retry_delay_ms") / 1000,
-                        error="unknown",
+                        error=_error_kind(text(raw, "error")),
                         message=text(raw, "error"),
+                        status=number(raw, "error_status") or None,
+                        model=self.info.model,
                     )
                 ]
             case "permission_denied":
@@ -165,7 +197,10 @@ class Reader:
             events.append(SessionChanged(info=info, reason="init"))
         if self._turn is None:
             self._turn = self._new_id()
-            taken, self._prompts = self._prompts[:1], self._prompts[1:]
+            # The agent says which prompts the turn answers, if it can; else it is the one that waited longest.
+            named = names(raw, "user_message_uuids")
+            taken = [waiting for waiting in self._prompts if waiting[0] in named] or self._prompts[:1]
+            self._prompts = [waiting for waiting in self._prompts if waiting not in taken]
             events.append(TurnStarted(turn_id=self._turn, prompt_ids=tuple(prompt_id for prompt_id, _ in taken)))
             events += [PromptAdded(id=prompt_id, content=content) for prompt_id, content in taken]
         return events
@@ -207,8 +242,13 @@ class Reader:
         usage = usage_of(message.get("usage"))
         if raw.get("error") or raw.get("is_api_error_message"):
             reply = Reply(id=message_id, model=model, content=blocks)
-            kind = cast(ProviderErrorKind, _error_kind(text(raw, "error")))
-            return [*self._close_messages(), MessageDone(reply=reply, error=kind, parent=parent)]
+            kind = _error_kind(text(raw, "error"))
+            status = number(raw, "api_error_status") or None
+            self._failure = kind if parent is None else self._failure
+            return [
+                *self._close_messages(),
+                MessageDone(reply=reply, error=kind, error_status=status, parent=parent),
+            ]
         open_now = self._open.get(parent)
         events: list[AgentEvent] = []
         if open_now is not None and open_now[0] != message_id:
@@ -228,10 +268,7 @@ class Reader:
 
     def _tool_called(self, use: ToolUse, parent: str | None) -> list[AgentEvent]:
         self._uses[use.id] = use
-        events: list[AgentEvent] = [ToolCalled(use=use, title=_title(use), parent=parent)]
-        if use.name == "TodoWrite":
-            events.append(TodosChanged(todos=_todos(use.input), parent=parent))
-        return events
+        return [ToolCalled(use=use, title=_title(use), parent=parent)]
 
     def _close(self, parent: str | None) -> list[AgentEvent]:
         found = self._open.pop(parent, None)
@@ -253,7 +290,9 @@ class Reader:
         content = as_blocks(content_from(message.get("content", "")))
         events = self._close(parent)
         results = [block for block in content if isinstance(block, ToolResult)]
-        events += [self._tool_ended(block, raw, parent) for block in results]
+        for block in results:
+            events += self._todos_after(block, raw, parent)
+            events.append(self._tool_ended(block, raw, parent))
         rest: Content = tuple(block for block in content if not isinstance(block, ToolResult))
         if rest:
             synthetic, replay = raw.get("isSynthetic") is True, raw.get("isReplay") is True
@@ -267,6 +306,13 @@ class Reader:
                 )
             )
         return events
+
+    def _todos_after(self, result: ToolResult, raw: Json, parent: str | None) -> list[AgentEvent]:
+        use = self._uses.get(result.tool_use_id)
+        if use is None or result.is_error:
+            return []
+        todos = self._todos.follow(use, raw.get("tool_use_result"))
+        return [TodosChanged(todos=todos, parent=parent)] if todos is not None else []
 
     def _tool_ended(self, result: ToolResult, raw: Json, parent: str | None) -> ToolEnded:
         use = self._uses.get(result.tool_use_id)
@@ -289,7 +335,15 @@ class Reader:
             events.append(TurnStarted(turn_id=turn))
         if session_id := text(raw, "session_id"):
             self.info = msgspec.structs.replace(self.info, session_id=session_id)
-        return [*events, *self._end(turn_ended(raw, turn))]
+        ended = turn_ended(raw, turn)
+        spent, self._spent = self._spent, ended.total_cost
+        failure, self._failure = self._failure, None
+        whole = msgspec.structs.replace(
+            ended,
+            cost=max(ended.total_cost - spent, 0.0),
+            error_kind=failure if ended.reason in ("error", "prompt_too_long") else None,
+        )
+        return [*events, *self._end(whole)]
 
     def _end(self, event: TurnEnded) -> list[AgentEvent]:
         self._turn = None
@@ -304,9 +358,8 @@ def _parent(raw: Json) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _error_kind(name: str) -> str:
-    known = ("authentication_failed", "billing_error", "rate_limit", "overloaded", "invalid_request", "model_not_found")
-    return name if name in (*known, "server_error") else "unknown"
+def _error_kind(name: str) -> ProviderErrorKind:
+    return cast(ProviderErrorKind, name) if name in get_args(ProviderErrorKind) else "unknown"
 
 
 def _title(use: ToolUse) -> str:
@@ -315,19 +368,3 @@ def _title(use: ToolUse) -> str:
         if isinstance(value, str) and value:
             return f"{use.name}: {value.splitlines()[0][:120]}"
     return use.name
-
-
-def _todos(value: Json) -> tuple[Todo, ...]:
-    rows = value.get("todos")
-    found: list[Todo] = []
-    for row in cast("list[object]", rows) if isinstance(rows, list) else []:
-        if is_json(row):
-            status = row.get("status")
-            found.append(
-                Todo(
-                    content=str(row.get("content") or ""),
-                    status=status if status in ("in_progress", "completed") else "pending",
-                    active_form=str(row.get("activeForm") or ""),
-                )
-            )
-    return tuple(found)
