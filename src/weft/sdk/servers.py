@@ -261,6 +261,12 @@ class Servers:
                 return tuple(block for message in messages for block in message.content)
         raise ToolError(f"there is no prompt {name!r}")
 
+    def log(self, server: str) -> Sequence[str]:
+        try:
+            return tuple(f"{line.level}: {line.text}" for line in self.host.log_lines(server))
+        except ToolError:
+            return ()
+
     def skills(self) -> Sequence[ServerSkillInfo]:
         return tuple(
             ServerSkillInfo(skill.full_name, skill.description, skill.server, skill.for_model, skill.for_person)

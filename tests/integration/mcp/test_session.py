@@ -285,3 +285,13 @@ async def test_t32_a_skill_whose_files_are_not_what_was_listed_is_not_used(tmp_p
     results = [event.result for event in seen if isinstance(event, ToolEnded)]
     assert [result.is_error for result in results] == [True, True]
     assert all("not what its listing says" in text_of(result.content) for result in results)
+
+
+async def test_what_a_server_wrote_to_its_log_is_shown_when_it_is_asked_for(tmp_path: Path):
+    connection = opened(tmp_path, ["a"], {"s": entry(at_start="die")})
+    async with connection:
+        await until(connection, lambda _event: connection.info.servers[0].state == "failed", nothing)
+        for name, words in (("s", "stderr: cannot start: no such database"), ("nobody", "nobody has said nothing.")):
+            await connection.send(Prompt(f"/mcp logs {name}"))
+            ended = (await until(connection, ends, nothing))[-1]
+            assert isinstance(ended, TurnEnded) and words in ended.text

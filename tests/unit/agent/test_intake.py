@@ -32,6 +32,9 @@ class Servers:
             raise ToolError("The prompt needs a table.")
         return (Text(f"select from {arguments[0]}"),)
 
+    def log(self, server: str) -> Sequence[str]:
+        return ()
+
     def skills(self) -> Sequence[ServerSkillInfo]:
         return ()
 

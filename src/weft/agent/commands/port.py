@@ -65,6 +65,10 @@ class ServerPrompts(Protocol):
         """
         ...
 
+    def log(self, server: str) -> Sequence[str]:
+        """What a server wrote to its log and to its error output, oldest first; nothing of one that is not there."""
+        ...
+
     def skills(self) -> Sequence[ServerSkillInfo]: ...
 
     async def skill(self, name: str, arguments: str) -> str:
@@ -87,6 +91,9 @@ class NoServers:
         return ()
 
     async def prompt(self, name: str, arguments: Sequence[str]) -> Content:
+        return ()
+
+    def log(self, server: str) -> Sequence[str]:
         return ()
 
     def skills(self) -> Sequence[ServerSkillInfo]:

@@ -82,6 +82,7 @@ async def _agents(arguments: str, desk: Desk) -> Taken:
     return Taken(local="\n".join(names) if names else "There are no agents here.")
 
 
+_LOG_LINES: Final = 40
 _SERVER_ACTIONS: Final[dict[str, Literal["enable", "disable", "reconnect"]]] = {
     "enable": "enable",
     "approve": "enable",
@@ -95,6 +96,9 @@ async def _mcp(arguments: str, desk: Desk) -> Taken:
     action, _, server = arguments.strip().partition(" ")
     if action in _SERVER_ACTIONS and server.strip():
         return Taken(commands=(ServerCommand(server.strip(), _SERVER_ACTIONS[action]),))
+    if action == "logs" and server.strip():
+        lines = desk.servers.log(server.strip())
+        return Taken(local="\n".join(lines[-_LOG_LINES:]) or f"{server.strip()} has said nothing.")
     rows = [
         f"{server.name}: {server.state}, {len(server.tools)} tools{f': {server.error}' if server.error else ''}"
         for server in desk.info().servers
@@ -135,7 +139,7 @@ COMMANDS = (
     Builtin(
         name="mcp",
         description="the MCP servers and their state; switch one, log in, approve what it brings or changed",
-        hint="[enable|disable|reconnect|login|approve SERVER]",
+        hint="[enable|disable|reconnect|login|approve|logs SERVER]",
         run=_mcp,
     ),
     Builtin(name="hooks", description="the hooks that are set", run=_hooks),
