@@ -43,7 +43,7 @@ async def _run(folder: Path, environ: dict[str, str], *arguments: str) -> tuple[
     child = await spawn(argv, cwd=folder, env=env, on_stderr=errors.append)
     out = b""
     try:
-        with anyio.fail_after(60):
+        with anyio.fail_after(180):
             assert child.stdout is not None
             async for data in child.stdout:
                 out += data
@@ -97,7 +97,7 @@ async def test_a_hosted_claude_code_asks_with_a_nonce(tmp_path: Path, monkeypatc
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         async with await open_agent("claude-code", AgentRequest(cwd=tmp_path)) as agent:
             await agent.send(Prompt(content=(Text("what is the word?"),)))
-            with anyio.fail_after(60):
+            with anyio.fail_after(180):
                 async for event in agent.events():
                     if isinstance(event, PermissionAsked):
                         await agent.send(PermissionAnswered(request_id=event.request_id, behavior="allow"))
