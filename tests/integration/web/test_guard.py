@@ -292,3 +292,20 @@ async def test_a_socket_outlives_the_time_limit_of_heads(tmp_path: Path) -> None
             talk = Talk(socket)
             await talk.send("ready")
             await talk.frame("state")
+
+
+async def test_pieces_and_a_flood_of_pings_do_no_harm(tmp_path: Path) -> None:
+    async with served(tmp_path) as site:
+        await site.log_in()
+        async with site.connect() as socket:
+            for _ in range(2_000):
+                await socket.ping()
+            await socket.send(['{"type":', '"rea', 'dy"}'])
+            await Talk(socket).frame("state")
+            # The same number twice, and one that is beyond all reason.
+            talk = Talk(socket)
+            for request in (7, 7, 2**63):
+                await talk.send("searchConversations", request=request, query="x")
+            answers = [await talk.until(lambda f: f["type"] in ("reply", "problem")) for _ in range(3)]
+            assert [answer.get("request") for answer in answers[:2]] == [7, 7]
+            assert answers[2].get("request") == 2**63 or answers[2]["type"] == "problem"

@@ -164,6 +164,10 @@ async def test_an_agent_is_checked_when_it_is_first_used_and_its_absence_is_told
             assert (error["message"], error["hint"]) == ("Not here", "Buy one")
             assert agents.checks == [None, "ghost"]
             assert not site.agents
+            await talk.send("recheckCli")
+            state = await talk.frame("state")
+            assert state["agents"][0]["available"] is None
+            assert agents.checks == [None, "ghost", None, "ghost", None]
 
 
 async def test_an_agent_that_dies_is_told_of_and_started_again_by_the_next_prompt(tmp_path: Path) -> None:
@@ -257,6 +261,32 @@ async def test_the_editor_s_selection_is_a_chip_and_goes_along(tmp_path: Path) -
         prompts = [command for command in site.agents[0].commands if isinstance(command, Prompt)]
         assert "two" in prompts[0].content[-1].text
         assert prompts[1].content == (Text("Without"),)
+
+
+async def test_a_new_conversation_is_of_the_folder_that_the_editor_shows(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    shown: list[Callable[[EditorSight | None], None]] = []
+
+    async def watch(told: Callable[[EditorSight | None], None]) -> None:
+        shown.append(told)
+        await anyio.sleep_forever()
+
+    async with served(tmp_path / "first", watch_editor=watch) as site:
+        site.hub.folders.add(str(tmp_path / "second"))
+        await site.log_in()
+        async with site.connect() as socket:
+            talk = Talk(socket)
+            await talk.send("newConversation")
+            assert (await talk.frame("conversationOpened"))["row"]["folder"] == str(tmp_path / "first")
+            for line in range(3):
+                shown[0](EditorSight(str(tmp_path / "second" / "a.py"), "x", line + 1, line + 1))
+            told = await talk.until(lambda f: f["type"] == "ideContextChanged" and bool(f.get("selection")))
+            assert told["selection"]["lineStart"] == 3
+            await talk.send("newConversation")
+            assert (await talk.frame("conversationOpened"))["row"]["folder"] == str(tmp_path / "second")
+            await talk.send("newConversation", folder=str(tmp_path / "first"))
+            assert (await talk.frame("conversationOpened"))["row"]["folder"] == str(tmp_path / "first")
 
 
 async def test_the_workspace_is_listed_and_read_and_nothing_else(tmp_path: Path) -> None:

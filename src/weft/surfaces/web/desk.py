@@ -48,8 +48,8 @@ class Desk:
                 for id, last in seen.items():
                     await self._show_again(id, last)
             case m.RecheckCli():
-                await hub.list_agents(fresh=True)
-                self._page.push(encode_frame(await hub.state()))
+                await hub.recheck()
+                hub.tell(await hub.state())
             case m.PickFiles(folder=folder):
                 found = await to_thread.run_sync(hub.folders.children, folder)
                 self._reply(message, [{"name": name, "folder": is_folder} for name, is_folder in found])

@@ -40,6 +40,8 @@ OWN = "weft"
 """The agent that lives in this process and keeps its sessions itself."""
 SETTLE = 0.1
 """Seconds in which changes of the list are gathered before pages are told."""
+QUIET = 0.3
+"""Seconds in which an editor's selection must stand still before pages are told of it."""
 SELECTION = 5_000
 """Characters of the editor's selection that are taken."""
 
@@ -72,12 +74,14 @@ class Hub:
         self._pages: set[Viewer] = set()
         self._known: tuple[AgentState, ...] = ()
         self._stale = anyio.Event()
+        self._moved = anyio.Event()
 
     async def __aenter__(self) -> Self:
         self.group: anyio.abc.TaskGroup = anyio.create_task_group()
         await self.group.__aenter__()
         self.group.start_soon(self._tell_changes)
         if self._watch_editor is not None:
+            self.group.start_soon(self._tell_sight)
             self.group.start_soon(self._watch_editor, self._saw)
         return self
 
@@ -119,6 +123,12 @@ class Hub:
             self._known = tuple(await self.agents.list(check=check, fresh=fresh))
         return self._known or (AgentState(name=self.default_agent, title=self.default_agent, available=True),)
 
+    async def recheck(self) -> None:
+        """Forgets what was known of agents, and looks again at those that are talked to."""
+        await self.list_agents(fresh=True)
+        for agent in {self.default_agent, *(each.opening.agent for each in self._conversations.values() if each.used)}:
+            await self.list_agents(check=agent)
+
     async def rows(self) -> tuple[Row, ...]:
         """Live ones and those on disk, newest first. A session that another agent keeps of a conversation of ours is
         not another conversation."""
@@ -151,9 +161,10 @@ class Hub:
     # --- conversations --------------------------------------------------------------------------------------
 
     def new(self, folder: str = "", agent: str = "") -> Conversation:
-        """A conversation that nobody has said anything in; its agent starts with the first prompt."""
+        """A conversation that nobody has said anything in; its agent starts with the first prompt. Where no folder is
+        named it is the one that the person looks at in the editor, else the first."""
         roots = self.folders.roots
-        main = folder if folder in roots else roots[0]
+        main = folder if folder in roots else self._folder_of_editor() or roots[0]
         opening = Opening(
             session_id=str(uuid.uuid4()),
             folder=main,
@@ -247,7 +258,22 @@ class Hub:
 
     def _saw(self, sight: EditorSight | None) -> None:
         self.sight = sight
-        self.tell(self.editor_frame())
+        self._moved.set()
+
+    async def _tell_sight(self) -> None:
+        while True:
+            await self._moved.wait()
+            while self._moved.is_set():
+                self._moved = anyio.Event()
+                with anyio.move_on_after(QUIET):
+                    await self._moved.wait()
+            self.tell(self.editor_frame())
+
+    def _folder_of_editor(self) -> str:
+        """The folder that the file in the editor is of; empty when it is of none."""
+        path = self.sight.path if self.sight is not None else ""
+        below = [root for root in self.folders.roots if path == root or path.startswith(f"{root}/")]
+        return max(below, key=len, default="")
 
     def editor_frame(self) -> IdeContext:
         sight = self.sight

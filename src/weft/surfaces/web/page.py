@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING = 16_000_000
 """Characters that may wait for a page. One that is slower loses its socket, comes back and asks for what it missed."""
+GATHER = 0.01
+"""Seconds between two messages to a page: with many conversations at once, what comes meanwhile goes in the next."""
 MOST_BROKEN = 5
 """Messages that are no messages before a page is sent away."""
 SLOW = 4013
@@ -45,8 +47,10 @@ class Page:
 
     async def write(self) -> None:
         """Sends what waits, as one message, and again, until the socket is gone or too slow."""
+        soonest = 0.0
         while True:
             await self._some.wait()
+            await anyio.sleep_until(soonest)
             self._some = anyio.Event()
             if self._slow:
                 await self._socket.close(SLOW, "too slow")
@@ -56,6 +60,7 @@ class Page:
             self._size = 0
             if frames:
                 await self._socket.send_text(batch(frames))
+            soonest = anyio.current_time() + GATHER
 
 
 async def serve_page(socket: WebSocket, hub: Hub, keys: Keys) -> None:
@@ -96,7 +101,7 @@ async def _read(socket: WebSocket, page: Page, hub: Hub, desk: Desk) -> None:
                 await socket.close(BROKEN, "not our protocol")
                 return
             continue
-        if isinstance(message, m.SendMessage | m.WakeAgent):
+        if isinstance(message, m.SendMessage | m.WakeAgent | m.RecheckCli):
             # Looking for an agent may take long, and the page has other things to say meanwhile.
             hub.group.start_soon(act, desk, page, message)
         else:
