@@ -6,6 +6,7 @@ python bench/index.py --files 50000   also a tree of that many files: build, upd
 
 import argparse
 import ast
+import hashlib
 import json
 import os
 import re
@@ -29,11 +30,25 @@ from weft.extend.editor_tools.index.words import question
 
 ENOUGH = 0.9
 LIMIT_MS = 50.0
+COMMITS = OUT.with_name("commits.json")
 Find = Callable[[str], Sequence[str]]
+Question = tuple[str, frozenset[str]]
+"""What is asked, and the files that answer it: one of them is enough."""
 
 
-def load() -> list[tuple[str, str]]:
-    return [(row["query"], row["file"]) for row in json.loads(OUT.read_text("utf-8"))]
+def load() -> dict[str, list[Question]]:
+    """The questions by where they come from."""
+    docstrings = json.loads(OUT.read_text("utf-8"))
+    commits = json.loads(COMMITS.read_text("utf-8"))
+    return {
+        "docstrings": [(row["query"], frozenset((row["file"],))) for row in docstrings],
+        "commit messages": [(row["query"], frozenset(row["files"])) for row in commits],
+    }
+
+
+def held_back(questions: list[Question]) -> list[Question]:
+    """The half, by the hash of the question, that the ranking was not tuned on."""
+    return [one for one in questions if hashlib.md5(one[0].encode()).digest()[0] % 2]
 
 
 def without_docstrings(text: str) -> str:
@@ -82,36 +97,44 @@ def grep(texts: dict[str, str]) -> Find:
     return find
 
 
-def measure(find: Find, queries: list[tuple[str, str]]) -> tuple[float, float, list[float]]:
-    """The share with the right file first, the share with it in the first five, and the times in ms."""
+def measure(find: Find, questions: list[Question]) -> tuple[float, float, list[float]]:
+    """The share with a right file first, the share with one in the first five, and the times in ms."""
     first = five = 0
     times: list[float] = []
-    for query, label in queries:
+    for query, labels in questions:
         began = time.perf_counter()
         found = find(query)
         times.append((time.perf_counter() - began) * 1000)
-        first += found[:1] == [label]
-        five += label in found
-    return first / len(queries), five / len(queries), times
+        first += bool(labels.intersection(found[:1]))
+        five += bool(labels.intersection(found))
+    return first / len(questions), five / len(questions), times
 
 
 def quality(folder: Path) -> bool:
     root = site()
     texts = {name: (root / name).read_text("utf-8") for name in files(root)}
     blind = {name: without_docstrings(text) for name, text in texts.items()}
-    queries = load()
-    print(f"{len(queries)} questions, {len(texts)} files\n")
-    print("| tree | way | first | in the first five | ms, middle | ms, 95 of 100 |")
-    print("|---|---|---|---|---|---|")
+    questions = load()
+    both = [one for part in questions.values() for one in part]
+    held = {f"{name}, held back": held_back(part) for name, part in questions.items()}
+    parts = {**questions, "together": both, **held, "together, held back": held_back(both)}
+    print(f"{len(both)} questions, {len(texts)} files\n")
+    print(
+        "| tree | questions | | index: first | in the first five | plain grep: first | in the first five | index, ms |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     good = False
     for tree, kept in (("as installed", texts), ("docstrings taken out", blind)):
-        ways = (("index", build(kept, folder / f"{tree}.db")), ("plain grep", grep(kept)))
-        for way, find in ways:
-            first, five, times = measure(find, queries)
-            late = sorted(times)[int(len(times) * 0.95)]
-            took = f"{statistics.median(times):.1f} | {late:.1f}" if way == "index" else "- | -"
-            print(f"| {tree} | {way} | {first:.1%} | {five:.1%} | {took} |", flush=True)
-            if (tree, way) == ("as installed", "index"):
+        index, plain = build(kept, folder / f"{tree}.db"), grep(kept)
+        for name, part in parts.items():
+            first, five, times = measure(index, part)
+            grep_first, grep_five, _ = measure(plain, part)
+            print(
+                f"| {tree} | {name} | {len(part)} | {first:.1%} | {five:.1%} | {grep_first:.1%} | {grep_five:.1%} "
+                f"| {statistics.median(times):.1f} |",
+                flush=True,
+            )
+            if (tree, name) == ("as installed", "together"):
                 good = five >= ENOUGH
     print(f"\nIn the first five for {ENOUGH:.0%}: {'yes' if good else 'NO'}\n")
     return good
@@ -153,7 +176,7 @@ def size(folder: Path, count: int) -> bool:
     assert db is not None and [hit.path for hit in search(db, "zyzzyva")] == [changed]
     times: list[float] = []
     used: list[float] = []
-    for query, _ in load():
+    for query, _ in (one for part in load().values() for one in part):
         began, spent = time.perf_counter(), time.process_time()
         search(db, query)
         times.append((time.perf_counter() - began) * 1000)
@@ -169,9 +192,10 @@ def size(folder: Path, count: int) -> bool:
         f"| a search, middle / 95 of 100 / longest | {times[len(times) // 2]:.1f} / {late:.1f} / {times[-1]:.1f} ms |"
     )
     print(
-        f"| CPU of a search, middle / 95 of 100 | {used[len(used) // 2]:.1f} / {used[int(len(used) * 0.95)]:.1f} ms |"
+        f"| CPU of a search, middle / 95 of 100 / longest "
+        f"| {used[len(used) // 2]:.1f} / {used[int(len(used) * 0.95)]:.1f} / {used[-1]:.1f} ms |"
     )
-    good = late < LIMIT_MS
+    good = used[-1] < LIMIT_MS
     print(f"\nUnder {LIMIT_MS:g} ms: {'yes' if good else 'NO'}")
     return good
 

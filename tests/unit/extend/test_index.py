@@ -1,7 +1,9 @@
 """The code index: how files are cut, what is found, and that it follows the disk."""
 
 import os
+import sys
 from collections.abc import Iterator
+from importlib import invalidate_caches
 from pathlib import Path
 
 import pytest
@@ -9,11 +11,28 @@ import pytest
 from weft.errors import ToolError
 from weft.extend.editor_tools.index import grammars, indexer
 from weft.extend.editor_tools.index.chunks import cut
+from weft.extend.editor_tools.index.embeddings import KNOWN, installed
 from weft.extend.editor_tools.index.search import Hit, definitions, find_symbols, search
 from weft.extend.editor_tools.index.store import Store, open_readable
 from weft.extend.editor_tools.index.vectors import by_meaning, embedder
-from weft.extend.editor_tools.index.words import apart, question
+from weft.extend.editor_tools.index.words import apart, names, question
 
+WORDLLAMA = """
+from pathlib import Path
+
+class Vectors(list):
+    def tolist(self):
+        return list(self)
+
+class WordLlama:
+    @classmethod
+    def load(cls, cache_dir, disable_download):
+        assert disable_download and Path(cache_dir) == Path(__file__).parent
+        return cls()
+
+    def embed(self, texts):
+        return Vectors([[float(text.count("cat")), 0.1] for text in texts])
+"""
 SOURCES = {
     "a.py": (
         b"import os\n\nclass Server:\n    def start(self):\n        pass\n\n    async def stop(self): ...\n\n"
@@ -75,6 +94,23 @@ def test_identifiers_are_taken_apart() -> None:
     assert apart("HTTPServer.getURLFor") == "HTTP Server.get URL For"
     assert question("How do I parse the HTTPHeader of a_request?") == ["parse", "http", "header", "request"]
     assert question("to be") == ["to", "be"]
+
+
+def test_names_of_several_words_are_seen_in_a_question() -> None:
+    asked = "Let `lru_cache` and HTTPServer.stop() take --base-uri"
+    assert names(asked) == [["lru", "cache"], ["http", "server", "stop"], ["http", "server"], ["base", "uri"]]
+    assert names("how are letters sent?") == []
+
+
+def test_a_name_that_stands_as_a_whole_counts_more_than_its_words(tmp_path: Path) -> None:
+    store = Store(tmp_path / "index.db")
+    store.put("words.py", (0, 0), cut(b"# a cache\n\n# an lru\n", "words.py"))
+    store.put("name.py", (0, 0), cut(b"z = wrap(lru_cache)\n# much else\n", "name.py"))
+    for number in range(20):
+        store.put(f"other{number}.py", (0, 0), cut(b"x = 1\n", "other.py"))
+    store.finish()
+    store.close()
+    assert found(tmp_path / "index.db", "lru_cache")[0] == "name.py"
 
 
 @pytest.fixture
@@ -155,10 +191,44 @@ def by_length(texts: list[str]) -> list[list[float]]:
     return [[float("cat" in text or "kitten" in text), 1.0] for text in texts]
 
 
+@pytest.fixture
+def no_model() -> Iterator[None]:
+    """Which model is installed is asked anew, before and after."""
+    installed.cache_clear()
+    yield
+    installed.cache_clear()
+    for name in KNOWN:
+        sys.modules.pop(name, None)
+
+
+async def test_an_installed_model_is_found_by_itself_and_loaded_from_its_own_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_model: None
+) -> None:
+    (tmp_path / "wordllama").mkdir()
+    (tmp_path / "wordllama" / "__init__.py").write_text(WORDLLAMA)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    invalidate_caches()
+    embed = embedder({})
+    assert embed is not None
+    hits = [Hit("a.py", 1, 2, 1.0), Hit("b.py", 1, 2, 0.99)]
+    assert [hit.path for hit in await by_meaning(embed, "a cat", hits, ["def dog", "def cat"])] == ["b.py", "a.py"]
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_search_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_model: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "wordllama").mkdir()
+    (tmp_path / "wordllama" / "__init__.py").write_text("raise RuntimeError('no weights')\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    invalidate_caches()
+    assert embedder({}) is None
+    assert "cannot be loaded" in caplog.text
+
+
 async def test_with_an_embedding_model_meaning_counts_too() -> None:
-    hits = [Hit("dog.py", 1, 2, 10.0), Hit("kitten.py", 1, 2, 9.0)]
+    hits = [Hit("dog.py", 1, 2, 10.0), Hit("kitten.py", 1, 2, 9.9)]
     embed = embedder({"embeddings": f"{__name__}:by_length"})
-    assert embed is not None and embedder({}) is None
+    assert embed is not None and embedder({"embeddings": "off"}) is None
     found = await by_meaning(embed, "a cat", hits, ["def dog", "def kitten"])
     assert [hit.path for hit in found] == ["kitten.py", "dog.py"]
     assert await by_meaning(embed, "a cat", [], []) == []

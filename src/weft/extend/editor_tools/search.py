@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
+
 from weft.extend.api import Call, Json, Link, TextPart, ToolError, ToolResult
 from weft.extend.editor_tools.index.search import SymbolHit, definitions, find_symbols, search
 from weft.extend.editor_tools.index.service import index_of
@@ -39,7 +41,7 @@ class SearchCodebase:
         hits = await index.ask(lambda db: search(db, str(input["query"]), limit=count * 3, under=under))
         shown = Shown(call.context, root)
         hits = [hit for hit in hits if shown(hit.path)]
-        embed = embedder(call.host.settings)
+        embed = await to_thread.run_sync(embedder, call.host.settings)
         if embed is not None:
             texts = [await _lines(call, root / hit.path, hit.start, hit.end) for hit in hits]
             hits = await by_meaning(embed, str(input["query"]), hits, texts)

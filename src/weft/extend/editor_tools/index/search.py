@@ -2,18 +2,23 @@
 
 import sqlite3
 from functools import lru_cache
+from operator import mul
 from typing import Final
 
 import msgspec
 
 from weft.extend.editor_tools.index.store import COMMON
-from weft.extend.editor_tools.index.words import question
+from weft.extend.editor_tools.index.words import names, question
 
 CANDIDATES: Final = 120
 SCORED: Final = 6_000
 """Pieces that one search may score."""
-WEIGHTS: Final = (3.0, 4.0, 1.0)
+READ: Final = 20_000
+"""Pieces that may have a word of a name, for the name to be looked for as a whole."""
+WEIGHTS: Final = (3.0, 6.0, 1.0)
 """What a word counts in the path, among the names that are defined, and in the body."""
+SHARES: Final = (1.0, 0.1, 0.05)
+"""What the best pieces of a file add to its score, the best one first."""
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -38,31 +43,30 @@ def search(db: sqlite3.Connection, text: str, *, limit: int = 10, under: str = "
     words = question(text)
     if not words:
         return []
-    found = _ranked(db, words)
+    found = _ranked(db, words, names(text))
     places = _places(db, [row for row, _ in found])
     best: dict[str, Hit] = {}
-    more: dict[str, float] = {}
+    scores: dict[str, list[float]] = {}
     for row, rank in found:
         place = places.get(row)
         if place is None or (under and not place[0].startswith(under)):
             continue
         path, start, end = place
-        if path not in best:
-            best[path] = Hit(path, start, end, -rank)
-        else:
-            more[path] = more.get(path, 0.0) + -rank
-    hits = [msgspec.structs.replace(hit, score=hit.score + 0.1 * more.get(path, 0.0)) for path, hit in best.items()]
+        best.setdefault(path, Hit(path, start, end, -rank))
+        scores.setdefault(path, []).append(-rank)
+    hits = [msgspec.structs.replace(hit, score=sum(map(mul, SHARES, scores[path]))) for path, hit in best.items()]
     return sorted(hits, key=lambda hit: -hit.score)[:limit]
 
 
-def _ranked(db: sqlite3.Connection, words: list[str]) -> list[tuple[int, float]]:
+def _ranked(db: sqlite3.Connection, words: list[str], names: list[list[str]]) -> list[tuple[int, float]]:
     """Pieces and their BM25 (lower is better), the best first.
 
     Scoring costs time for each piece that has one of the words, so the rarest words are taken as long as their pieces
     are within `SCORED`: the common ones would hardly change the order. Where even the rarest is too common, pieces
-    must have several of them.
+    must have several of them. A name of several words counts once more where it stands as a whole.
     """
-    counted = sorted(_counts(db, words).items(), key=lambda one: one[1])
+    counts = _counts(db, list(dict.fromkeys([*words, *(word for name in names for word in name)])))
+    counted = sorted(((word, counts[word]) for word in words), key=lambda one: one[1])
     chosen: list[str] = []
     total = 0
     for word, count in counted:
@@ -70,18 +74,22 @@ def _ranked(db: sqlite3.Connection, words: list[str]) -> list[tuple[int, float]]
             break
         chosen.append(word)
         total += count
+    whole = [" ".join(name) for name in names if sum(counts[word] for word in name) <= READ]
     joint = " OR "
-    if total > SCORED and len(counted) > 1:
+    if total > SCORED and len(counted) > 1 and not whole:
         joint = " AND "
         chosen = [word for word, _ in counted[:3]]
+    elif total > SCORED and whole:
+        chosen = []
     weights = ", ".join(map(str, WEIGHTS))
     sql = f"SELECT rowid, bm25(text, {weights}) AS rank FROM text WHERE text MATCH ? ORDER BY rank LIMIT ?"
+    terms = [*chosen, *whole]
     while True:
-        match = joint.join(f'"{word}"' for word in chosen)
+        match = joint.join(f'"{term}"' for term in terms)
         found: list[tuple[int, float]] = db.execute(sql, (match, CANDIDATES)).fetchall()
-        if found or joint == " OR " or len(chosen) == 1:
+        if found or joint == " OR " or len(terms) == 1:
             return found
-        chosen = chosen[:-1]
+        terms = terms[:-1]
 
 
 def _counts(db: sqlite3.Connection, words: list[str]) -> dict[str, int]:

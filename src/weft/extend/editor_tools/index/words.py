@@ -16,6 +16,7 @@ PLAIN: Final = frozenset(
     )
 )
 MOST: Final = 24
+_NAME: Final = re.compile(r"(?<=--)[a-z][\w-]+|[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 def apart(text: str) -> str:
@@ -28,3 +29,15 @@ def question(text: str) -> list[str]:
     found = dict.fromkeys(word.lower() for word in _WORD.findall(apart(text)))
     telling = [word for word in found if word not in PLAIN and (len(word) > 1 or not word.isascii())]
     return (telling or list(found))[:MOST]
+
+
+def names(text: str) -> list[list[str]]:
+    """The words of each name in a question that has several: `lru_cache`, `HTTPServer`, `widget.remove`, `--base-uri`.
+    Next to each other they say more than each by itself."""
+    found: dict[tuple[str, ...], None] = {}
+    for name in _NAME.findall(text):
+        for one in (name, *name.split(".")):
+            words = tuple(word.lower() for word in _WORD.findall(apart(one)))
+            if len(words) > 1:
+                found.setdefault(words)
+    return [list(words) for words in found][:MOST]
