@@ -330,6 +330,43 @@ def test_nothing_sticks_out_of_the_window(serve: Serve, visit: Go, width: int) -
     assert here.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_a_whole_turn_is_made_without_a_mouse(serve: Serve, visit: Go) -> None:
+    site = serve([whole_turn])
+    here = visit(site)
+    keys = here.page.keyboard
+    here.page.wait_for_selector(".composer textarea:focus")
+    keys.type("Fix it")
+    keys.press("Enter")
+    here.page.wait_for_selector(".ask.permission:focus")
+    keys.press("Tab")
+    here.page.wait_for_selector(".ask .diff-path:focus")
+    keys.press("1")
+    here.page.wait_for_selector("text=Done. All tests pass.")
+    here.page.wait_for_selector("body:not(.running) .composer textarea:focus")
+    keys.press("Alt+l")
+    here.page.get_by_role("button", name="Copy the reply").wait_for()
+    assert here.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Copy the reply"
+    for _ in range(20):
+        keys.press("Shift+Tab")
+        if here.page.evaluate(
+            "document.activeElement.matches('.tool-head') && document.activeElement.innerText.includes('Bash')"
+        ):
+            break
+    keys.press("Enter")
+    here.page.wait_for_selector(".tool-head[aria-expanded=false] >> text=Bash")
+    keys.press("Alt+i")
+    here.page.wait_for_selector(".composer textarea:focus")
+    keys.press("Tab")
+    keys.press("Tab")
+    keys.press("Enter")
+    here.page.locator(".menu [role=menuitemradio]:focus").wait_for()
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    here.page.wait_for_selector("[data-mode=acceptEdits]:focus")
+    keys.press("?")
+    here.page.wait_for_selector("dialog .keys")
+
+
 def test_every_control_has_a_name_for_a_screen_reader(serve: Serve, visit: Go) -> None:
     site = serve([whole_turn])
     here = visit(site)

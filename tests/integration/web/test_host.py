@@ -438,3 +438,35 @@ async def test_two_pages_that_go_far_back_both_see_every_message_once(tmp_path: 
                     texts[number][:0] = [chunk["text"] for chunk in older["chunks"]]
                     keys[number] = older.get("older")
             assert texts == [wanted, wanted]
+
+
+async def test_a_plan_that_iflow_did_not_ask_about_is_asked_about_here(tmp_path: Path) -> None:
+    agents: list[ScriptedConnection] = []
+
+    def open_agent(opening: Opening) -> ScriptedConnection:
+        info = SessionInfo("s", opening.folder, "x", mode=opening.mode or "default", agent_name="iFlow")
+        agents.append(ScriptedConnection([said("# Plan: one, two.")], info=info))
+        return agents[-1]
+
+    async with served(tmp_path, open_agent=open_agent, default_agent="iflow") as site:
+        await site.log_in()
+        async with site.connect() as socket:
+            talk = Talk(socket)
+            id = await talk.fresh()
+            await talk.send("setMode", conversation=id, mode="plan")
+            await talk.send("sendMessage", conversation=id, text="Plan it")
+            asked = await talk.chunk("plan_approval")
+            assert asked["plan"] == "# Plan: one, two."
+            await talk.send(
+                "planApproval", conversation=id, requestId=asked["request_id"], option="feedback", feedback="Three"
+            )
+            again = await talk.chunk("plan_approval")
+            assert again["request_id"] != asked["request_id"]
+            # A prompt instead of an answer takes the question back.
+            await talk.send("sendMessage", conversation=id, text="Four")
+            third = await talk.chunk("plan_approval")
+            await talk.send("planApproval", conversation=id, requestId=third["request_id"], option="smart")
+            await talk.until(lambda f: f["type"] == "streamChunk" and f["chunk"].get("text") == "Carry out the plan.")
+            await talk.chunk("turn_end")
+        told = [(type(each).__name__, getattr(each, "mode", "")) for each in agents[0].commands]
+        assert told == [("Prompt", ""), ("Prompt", ""), ("Prompt", ""), ("SetMode", "smart"), ("Prompt", "")]

@@ -28,6 +28,7 @@ from weft.surfaces.web.frames import Chunked, ConversationOpened, Row, encode_fr
 from weft.surfaces.web.log import ChunkLog
 from weft.surfaces.web.past import MARK as PAST
 from weft.surfaces.web.past import Past
+from weft.surfaces.web.plans import MARK, UnaskedPlans, to_commands
 from weft.surfaces.web.ports import Keeper, OpenAgent, Opening, Talk
 from weft.surfaces.web.stream import (
     Ask,
@@ -92,6 +93,7 @@ class Conversation:
         self._start = start
         self._changed = changed
         self._weaver = Weaver()
+        self._plans = UnaskedPlans()
         self._past = Past()
         self._going_far_back = anyio.Lock()
         self._running = False
@@ -236,7 +238,9 @@ class Conversation:
         self._previews.pop(request_id, None)
         self.publish([AskClosed(request_id=request_id, answer=word)])
         self._changed()
-        self._put(command)
+        unasked = request_id.startswith(MARK)
+        for each in to_commands(command) if unasked and isinstance(command, c.PlanAnswered) else (command,):
+            self._put(each)
         return True
 
     async def complete(self, text: str) -> e.Completed:
@@ -325,6 +329,7 @@ class Conversation:
             case e.SessionStarted(info=info) | e.SessionChanged(info=info):
                 self._learn(info)
             case e.TurnStarted():
+                self._withdraw(MARK)
                 self._running = True
                 self.adopt(resume=True)
             case e.TurnEnded():
@@ -343,6 +348,8 @@ class Conversation:
                 pass
         self.transcript.take(event)
         self.publish(self._weaver.weave(event))
+        if (plan := self._plans.take(event, self.info, self.opening.agent)) is not None:
+            self.publish(self._weaver.weave(plan))
         if self._weaver.held:
             self._dirty.set()
         if self.state != before:
@@ -409,10 +416,11 @@ class Conversation:
         self.title = text[:80]
         self._changed()
 
-    def _withdraw(self) -> None:
+    def _withdraw(self, beginning: str = "") -> None:
         for id in tuple(self.log.asks):
-            self.publish([AskClosed(request_id=id, reason="cancelled")])
-        self._previews.clear()
+            if id.startswith(beginning):
+                self.publish([AskClosed(request_id=id, reason="cancelled")])
+                self._previews.pop(id, None)
 
     def _fail(self, message: str, hint: str) -> None:
         self._lost = True

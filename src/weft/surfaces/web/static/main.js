@@ -356,7 +356,7 @@ class Page {
     addEventListener("keydown", (event) => {
       const writing = event.target.matches?.("input, textarea, select");
       const act = event.altKey && !event.ctrlKey ? {
-        KeyN: () => this.fresh(), KeyB: () => this.sidebar.toggle(), KeyI: () => this.composer.focus(),
+        KeyN: () => this.fresh(), KeyB: () => this.sidebar.toggle(), KeyI: () => this.composer.focus(), KeyL: () => this.toLog(),
         KeyK: () => { document.body.classList.remove("no-sidebar"); this.sidebar.search.focus(); },
         ArrowUp: () => this.open(this.sidebar.neighbour(-1)), ArrowDown: () => this.open(this.sidebar.neighbour(1)),
       }[event.code] : null;
@@ -365,6 +365,13 @@ class Page {
       else if (event.key === "Escape" && !writing && this.shown?.running && !document.querySelector("dialog[open], .menu") && !event.target.closest?.(".ask")) this.send("cancelCurrent");
     });
     addEventListener("popstate", closeMenu);
+  }
+
+  /** From the keyboard to the last thing in the conversation that can be opened or pressed; Shift+Tab goes further back. */
+  toLog() {
+    const all = this.shown?.log.querySelectorAll("button, summary, a[href], [tabindex='0']") ?? [];
+    const seen = [...all].filter((each) => each.getClientRects().length);
+    (seen.at(-1) ?? this.scroller).focus();
   }
 
   /** Links in what agents write: files open here, addresses only after a look at them. */

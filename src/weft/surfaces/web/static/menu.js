@@ -35,7 +35,12 @@ export function showMenu(anchor, items, { label = "" } = {}) {
 function entry(item) {
   return h("button.menu-item", { type: "button", role: item.checked === undefined ? "menuitem" : "menuitemradio",
     "aria-checked": item.checked === undefined ? null : String(item.checked), disabled: item.disabled ?? false,
-    onclick: () => { closeMenu(); item.act?.(); } },
+    onclick: (event) => {
+      const anchor = openMenu?.anchor;
+      closeMenu();
+      if (!event.detail) anchor?.focus(); // Chosen from the keyboard: it goes on from where it was.
+      item.act?.();
+    } },
     item.iconName ? icon(item.iconName) : null,
     h("span.menu-words", {}, h("span", {}, item.label), item.text ? h("small", {}, item.text) : null),
     item.checked ? icon("check") : null);

@@ -102,7 +102,7 @@ export class Panels {
     const mac = navigator.platform.startsWith("Mac");
     const alt = mac ? "⌥" : "Alt";
     const rows = [["Enter", "keys.enter"], ["Shift Enter", "keys.newline"], ["Esc", "keys.stop"], ["Shift Tab", "keys.mode"], [`${alt} N`, "keys.new"],
-      [`${alt} ↑ ${alt} ↓`, "keys.walk"], [`${alt} B`, "keys.list"], [`${alt} K`, "keys.search"], ["1 – 9", "keys.answers"], [`${alt} I`, "keys.focus"], ["?", "keys.help"]];
+      [`${alt} ↑ ${alt} ↓`, "keys.walk"], [`${alt} B`, "keys.list"], [`${alt} K`, "keys.search"], ["1 – 9", "keys.answers"], [`${alt} I`, "keys.focus"], [`${alt} L`, "keys.log"], ["?", "keys.help"]];
     showDialog(t("menu.keys"), h("dl.keys", {}, rows.map(([keys, words]) => [h("dt", {}, keys.split(" ").map((key) => (key === "–" ? " – " : h("kbd", {}, key)))), h("dd", {}, t(words))])));
   }
 

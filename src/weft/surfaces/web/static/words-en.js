@@ -228,6 +228,7 @@ export const english = {
   "keys.search": "Search conversations",
   "keys.answers": "Choose an answer",
   "keys.focus": "To the message box",
+  "keys.log": "To the last thing in the conversation",
   "keys.help": "This list",
   "complete.files": "Files and folders",
   "complete.commands": "Commands",

@@ -228,6 +228,7 @@ export const chinese = {
   "keys.search": "搜索对话",
   "keys.answers": "选择一个回答",
   "keys.focus": "到输入框",
+  "keys.log": "到对话中的最后一项",
   "keys.help": "此列表",
   "complete.files": "文件和文件夹",
   "complete.commands": "命令",
