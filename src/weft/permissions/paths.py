@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 MAX_LINKS = 40
+_PROCESS = re.compile(r"/proc/\d+(?:/task/\d+)?")
 
 
 class Trail(msgspec.Struct, frozen=True):
@@ -61,6 +62,12 @@ def resolve(path: str, cwd: str = "/", home: str = "/") -> Trail:
             continue
         step = f"{current}/{part}"
         target = _link(step) if links < MAX_LINKS else None
+        if part == "cwd" and _PROCESS.fullmatch(current):
+            # Whoever opens it has a working folder of its own: it may be this one or ours, and counts as neither.
+            for folder in (cwd, target or cwd):
+                names += resolve("/".join([folder, *reversed(rest)]), "/", home).names
+            current = "/".join([step, *reversed(rest)])
+            break
         if target is None:
             current = step
             continue

@@ -343,7 +343,8 @@ class _Walk:
             return _ask(simple.raw, doubt)
         if reading.recursive and self.gate.deny.paths:
             return _ask(simple.raw, "it reads whole folders, in which rules deny some files", reads_only=True)
-        for path in reading.files:
+        there = [word for word in reading.doubtful if len(word) < 4096 and os.path.lexists(os.path.join(cwd, word))]
+        for path in (*reading.files, *there):
             if path == "-":
                 continue
             verdict = self.gate.judge_path(path, tool="Read", edits=False, cwd=cwd)
@@ -389,6 +390,8 @@ class _Walk:
             expanded = expand_globs(words, cwd)
             if isinstance(expanded, str):
                 return expanded
+            if self.gate.deny.paths and judge_reading(expanded).recursive:
+                return "it reads whole folders, in which rules deny some files"
             reason = danger(expanded)
             if reason and (len(rule.prefix) < 2 or danger(rule.prefix) != reason):
                 return reason

@@ -70,16 +70,19 @@ GIT_RUNNERS = names(
     """bisect filter-branch submodule hook send-email difftool mergetool instaweb daemon shell credential
     credential-cache credential-store upload-pack receive-pack http-backend cvsserver gui citool gitk web--browse
     remote-ext remote-fd fast-import archimport quiltimport p4 svn maintenance help config upload-archive
-    update-index interpret-trailers for-each-repo scalar"""
+    update-index interpret-trailers for-each-repo scalar fsmonitor--daemon"""
 )
 _GIT_LONG = names(
     """exec upload-pack receive-pack output ext-diff textconv open-files-in-pager config template extcmd tool
-    separate-git-dir reference output-directory editor exec-path trailer difftool recurse-submodules remote"""
+    separate-git-dir reference output-directory editor exec-path trailer difftool recurse-submodules remote
+    export-marks build-fake-ancestor unsafe-paths prefix"""
 )
 _GIT_SHORT = {
     "grep": "O",
     "archive": "o",
     "format-patch": "o",
+    "bugreport": "o",
+    "diagnose": "o",
     "rebase": "xi",
     "clone": "uc",
     "fetch": "u",

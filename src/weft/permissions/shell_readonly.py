@@ -36,17 +36,22 @@ class Reading(msgspec.Struct, frozen=True):
     refusal: str = ""
     files: tuple[str, ...] = ()
     recursive: bool = False
+    doubtful: tuple[str, ...] = ()
+    """Words that are no files as far as we can tell. Where one is there all the same, it counts as read."""
 
 
 _ANY = Reader()
 _SILENT = Reader("none")
-_SUM = Reader(options=r"-[bctwzs]+|--(check|tag|text|binary|quiet|status|warn|zero|strict)")
+_SUM = Reader(options=r"-[btwzs]+|--(tag|text|binary|zero)")
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys(
         names("cat tac nl rev head tail wc cut paste join comm fold fmt expand unexpand od cmp base64"), _ANY
     ),
-    **dict.fromkeys(names("ls stat du df strings hexdump"), _ANY),
+    **dict.fromkeys(names("stat df strings hexdump"), _ANY),
+    # Not with options that follow links to wherever they lead.
+    "ls": Reader(options=r"(?!-[A-Za-z]*[LH])(?!--deref)-.*"),
+    "du": Reader(options=r"(?!-[A-Za-z]*[LHDX])(?!--(deref|files|exclude-))-.*"),
     **dict.fromkeys(names("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum"), _SUM),
     **dict.fromkeys(
         names("echo true false : pwd whoami id uname arch nproc uptime tty groups logname seq sleep"), _SILENT
@@ -70,7 +75,7 @@ READERS: dict[str, Reader] = {
         "pattern",
         options=r"(?!-[A-Za-z]*R)(?!--deref)-.*",
         values=r"-[A-Za-z]*[mABCDd]|--(include|exclude|color)",
-        recursive=r"-[A-Za-z]*r[A-Za-z]*|--recursive",
+        recursive=r"-[A-Za-z]*r[A-Za-z]*|--rec.*|-[A-Za-z]*d.*|--dir.*",
     ),
     "rg": Reader(
         "pattern",
@@ -104,7 +109,7 @@ READERS: dict[str, Reader] = {
 _FIND_TESTS = names(
     """-name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -mtime -mmin -ctime -cmin -atime
     -amin -newer -newermt -size -empty -not ! ( ) -o -a -and -or -print -print0 -prune -perm -user -group -xdev -mount
-    -follow -L -H -P -printf -ls -links -inum -executable -readable -writable -daystart -depth -quit -true -false
+    -P -printf -ls -links -inum -executable -readable -writable -daystart -depth -quit -true -false
     -regextype -lname -samefile -nouser -nogroup"""
 )
 _VERSIONS = names("python python3 node git gcc g++ clang make cmake java perl ruby bash rg jq")
@@ -114,17 +119,18 @@ _GIT_ANY = names(
     diff-tree diff-index diff-files whatchanged check-ignore check-attr cherry range-diff show-ref for-each-ref
     count-objects version"""
 )
+_NO_OPTION = r"(?!)"
 _GIT_LISTS: dict[str, tuple[str, str]] = {
     # subcommand: (all words that may follow, with their order open)
     "branch": (r"-[arvi]+|--(all|remotes|verbose|show-current|list|sort=\S+|column|no-column|color|no-color)", ""),
     "tag": (r"-[il]+|-n\d*|--(list|sort=\S+|column)", ""),
     "remote": (r"-v|--verbose", r"get-url [\w./-]+"),
-    "stash": (r"(?!)", r"list|show( -p| --stat)?( stash@\{\d+\})?"),
-    "worktree": (r"(?!)", r"list( --porcelain)?"),
+    "stash": (_NO_OPTION, r"list|show( -p| --stat)?( stash@\{\d+\})?"),
+    "worktree": (_NO_OPTION, r"list( --porcelain)?"),
     "reflog": (r"-\d+|-n\d+|--oneline", r"show( \S+)?"),
     "symbolic-ref": (r"--short|-q|HEAD", ""),
     "cat-file": (r"-[tspe]|(?!-)\S+", ""),
-    "config": (r"(?!)", r"--get (user\.(name|email)|init\.defaultBranch|remote\.[\w-]+\.url|branch\.\S+)"),
+    "config": (_NO_OPTION, r"--get (user\.(name|email)|init\.defaultBranch|remote\.[\w-]+\.url|branch\.\S+)"),
 }
 
 
@@ -147,7 +153,9 @@ def judge(words: Sequence[str]) -> Reading:
 
 
 def _read(name: str, reader: Reader, arguments: Sequence[str]) -> Reading:
-    files: list[str] = []
+    plain_words: list[str] = []
+    attached: list[str] = []
+    values: list[str] = []
     recursive = reader.recursive == "*"
     pattern_given = reader.files != "pattern"
     plain = False
@@ -156,43 +164,56 @@ def _read(name: str, reader: Reader, arguments: Sequence[str]) -> Reading:
         if plain or not word.startswith("-") or word == "-":
             if reader.positional and not re.fullmatch(reader.positional, word):
                 return Reading(f"{name} {word} is not known to be read-only")
-            files.append(word)
+            plain_words.append(word)
         elif word == "--":
             plain = True
         elif reader.options and not re.fullmatch(reader.options, word):
             return Reading(f"{name} {word} is not known to be read-only")
         else:
             recursive = recursive or bool(reader.recursive and re.fullmatch(reader.recursive, word))
-            if name in ("grep", "rg") and re.fullmatch(r"-[A-Za-z]*[ef]|--(regexp|file)(=.*)?", word):
-                value = word.partition("=")[2] if "=" in word else next(rest, "")
-                files += [value] if word.startswith(("--file", "-f")) or word.endswith("f") else []
+            attached += _attached(word)
+            if name in ("grep", "rg") and _PATTERN_OPTION.match(word):
                 pattern_given = True
+                values += [next(rest, "")] if _PATTERN_ALONE.fullmatch(word) else []
             elif reader.values and re.fullmatch(reader.values, word):
-                next(rest, None)
-            else:
-                files += _attached(word)
-    if len([word for word in files if not word.startswith("-")]) > reader.most:
+                values.append(next(rest, ""))
+    if len([word for word in plain_words if not word.startswith("-")]) > reader.most:
         return Reading(f"{name} writes its second file")
     if reader.files == "none":
         return Reading()
-    return Reading("", tuple(files if pattern_given else files[1:]), recursive)
+    files = plain_words if pattern_given else plain_words[1:]
+    doubtful = [*values, *([] if pattern_given else plain_words[:1])]
+    return Reading("", (*attached, *files), recursive, tuple(word for word in doubtful if word))
+
+
+_PATTERN_OPTION = re.compile(r"-(?!-)[^-]*[ef]|--(?:r|re|reg|rege|regex|regexp|f|fi|fil|file|files|type-list)(?:=|$)")
+"""With these of grep and rg no other word is the pattern. Short options may stand together, long ones be cut short."""
+_PATTERN_ALONE = re.compile(r"-(?!-)[^-]*[ef]|--(?:r|re|reg|rege|regex|regexp|f|fi|fil|file)")
 
 
 def _attached(option: str) -> list[str]:
-    """A path that is glued to an option: `--file=/x`, `-f/x`."""
-    value = option.partition("=")[2] or (option[2:] if not option.startswith("--") else "")
-    return [value] if value.startswith(("/", "~", "..")) or "/" in value else []
+    """A path that is glued to an option: `--file=/x`, `-f/x`, also after other short ones."""
+    if option.startswith("--"):
+        found = [option.partition("=")[2]]
+    else:
+        found = [option[index:] for index in range(2, len(option))]
+    return [value for value in found[:20] if "/" in value or value.startswith(("~", ".."))]
 
 
 def _find(words: Sequence[str]) -> Reading:
     folders: list[str] = []
+    doubtful: list[str] = []
+    tests = False
     for word in words[1:]:
         if word.startswith("-") or word in ("(", ")", "!"):
+            tests = True
             if word not in _FIND_TESTS and not re.fullmatch(r"-\d+", word):
                 return Reading(f"find {word} is not known to be read-only")
+        elif tests and "/" not in word and not word.startswith((".", "~")):
+            doubtful.append(word)
         else:
             folders.append(word)
-    return Reading("", tuple(word for word in folders if "/" in word or word.startswith((".", "~"))))
+    return Reading("", tuple(folders), doubtful=tuple(doubtful))
 
 
 def _git(words: Sequence[str]) -> Reading:
@@ -204,7 +225,9 @@ def _git(words: Sequence[str]) -> Reading:
     command, rest = arguments[0], arguments[1:]
     if command in _GIT_LISTS:
         options, phrase = _GIT_LISTS[command]
-        if all(re.fullmatch(options, word) for word in rest) or (phrase and re.fullmatch(phrase, " ".join(rest))):
+        # A bare `git stash` changes the files: where no option is known to read, the phrase has to be there.
+        listed = all(re.fullmatch(options, word) for word in rest) and options != _NO_OPTION
+        if listed or (phrase and re.fullmatch(phrase, " ".join(rest))):
             return Reading()
         return Reading(f"git {command} with these words is not known to be read-only")
     if command not in _GIT_ANY:

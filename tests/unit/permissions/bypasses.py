@@ -182,6 +182,12 @@ CASES: dict[int, tuple[str, ...]] = {
         "/usr/bin/time -o x ls",
     ),
     8: (
+        "git fast-export --export-marks=x HEAD",
+        "git apply --build-fake-ancestor=x p",
+        "git apply --unsafe-paths p",
+        "git checkout-index -a --prefix=/tmp/x/",
+        "git bugreport -o /tmp",
+        "git fsmonitor--daemon run",
         "find . -exec touch x \\;",
         "find . -exec touch {} +",
         "find . -execdir touch x ';'",

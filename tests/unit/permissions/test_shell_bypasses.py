@@ -1,13 +1,15 @@
 """Security cases 1 to 16: shell commands that look allowed and are not."""
 
+import shlex
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.permissions.bypasses import ALLOWED, CASES
 from tests.unit.permissions.table import bash, gate_for
+from weft.permissions.shell_readonly import READERS
 
 LINES = [(number, line) for number, lines in CASES.items() for line in lines]
 
@@ -87,6 +89,88 @@ def test_plain_reading_passes_without_a_rule(line: str, project: Path) -> None:
     for mode in ("default", "plan", "dontAsk", "acceptEdits", "smart"):
         decision = bash(gate_for(project, mode=mode), line)
         assert decision.behavior == "allow", decision
+
+
+@pytest.mark.parametrize("line", ["git stash", "git worktree", "git stash push", "git stash show -p x", "git config"])
+def test_a_git_command_that_may_change_something_is_not_taken_for_reading(line: str, project: Path) -> None:
+    assert bash(gate_for(project), line).behavior == "ask"
+
+
+ROUND_ABOUT = [
+    *(
+        "cat /proc/self/cwd/sub/secret",
+        "cat /proc/thread-self/cwd/sub/secret",
+        "cat /proc/self/cwd/./sub/../sub/secret",
+    ),
+    *("cat /proc/self/task/../cwd/sub/secret", "cat < /proc/self/cwd/sub/secret", "cat /proc/self/root{}/sub/secret"),
+]
+
+
+@pytest.mark.parametrize("line", ROUND_ABOUT)
+def test_a_denied_file_is_found_behind_the_names_that_proc_has_for_it(line: str, project: Path) -> None:
+    gate = gate_for(project, allow=("Bash(cat:*)",), deny=("Read(sub/secret)",))
+    assert bash(gate, line.replace("{}", str(project))).behavior == "deny"
+
+
+def test_the_folder_of_another_process_is_not_this_one(project: Path) -> None:
+    assert bash(gate_for(project), "cat /proc/self/cwd/y").behavior == "ask"
+    assert bash(gate_for(project), "cat /proc/1/cwd/y").behavior == "ask"
+
+
+@pytest.mark.parametrize("line", ["grep -rn x .", "rg x", "grep --recursive x sub"])
+def test_a_rule_for_a_search_does_not_cover_folders_with_denied_files(line: str, project: Path) -> None:
+    allow = ("Bash(grep:*)", "Bash(rg:*)")
+    assert bash(gate_for(project, allow=allow), line).behavior == "allow"
+    assert bash(gate_for(project, allow=allow, deny=("Read(sub/secret)",)), line).behavior == "ask"
+
+
+OUTSIDE = [
+    *("grep -ex {}", "grep -nex {}", "grep -e x {}", "grep --regexp=x {}", "grep --rege=x {}", "grep -f y {}"),
+    *("grep -fy {}", "grep --fil=y {}", "grep x {}", "grep -m1 -e x -- {}", "grep -rex {}", "grep -d recurse x {}"),
+    *("grep --exclude-from={} x y", "grep -f{} y", "grep -nf{} y", "grep --fil={} y", "grep --exclude-from {} x y"),
+    *("rg -ex {}", "rg -nex {}", "rg --files {}", "rg --files -g x {}", "rg --type-list {}", "rg --ignore-file={} x"),
+    *("rg --ignore-file {} x", "rg -A3 x {}", "rg -m 2 x {}", "rg --replace y x {}", "rg -f {} y", "rg -f{} y"),
+    *("find {} -name x", "find -L sub -name x", "find -H way -name x", "find way/ -name x", "find sub -follow"),
+    *("ls -LR .", "ls -lL way", "du -L .", "du --files0-from={}", "du -X {} .", "wc --files0-from={}", "md5sum -c y"),
+    *("sed -n p {}", "sed -e p {}", "awk 1 {}", "jq . {}", "head -n 5 {}", "cut -d : -f 1 {}", "diff -U 3 y {}"),
+    *("cat way/passwd", "grep -ex way/passwd", "rg -e x way/passwd", "sort -t : {}", "tree -L 2 {}", "file -f {}"),
+]
+
+
+@pytest.mark.parametrize("line", OUTSIDE)
+def test_a_file_outside_is_not_read_however_it_is_named(line: str, project: Path) -> None:
+    (project / "way").symlink_to("/etc")
+    for mode in ("default", "acceptEdits", "dontAsk"):
+        assert bash(gate_for(project, mode=mode), line.replace("{}", "/etc/passwd")).behavior != "allow", mode
+
+
+_READERS = sorted(name for name, reader in READERS.items() if reader.files != "none")
+_TOKENS = st.sampled_from(
+    [
+        *("-e", "-ex", "-f", "-n", "-r", "-i", "-l", "-m", "-m2", "-A", "-c", "-d", "-t", "-k", "-nex", "-E", "-w"),
+        *("--regexp", "--regexp=x", "--file", "--files", "--max-count", "--glob", "--type", "--sort", "--", "-", "x"),
+        *("y", ".", "sub", "--include=*.py", "--color", "-g", "-C", "2", "p", "1", "--null", "-0", "-print", "-name"),
+    ]
+)
+
+
+@given(
+    name=st.sampled_from([*_READERS, "find"]),
+    before=st.lists(_TOKENS, max_size=5),
+    after=st.lists(_TOKENS, max_size=3),
+    path=st.sampled_from(
+        ["/etc/passwd", "way/passwd", "../../../../../../../../etc/passwd", "/proc/self/root/etc/passwd"]
+    ),
+)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_order_of_options_reads_a_file_outside(
+    name: str, before: list[str], after: list[str], path: str, project: Path
+) -> None:
+    way = project / "way"
+    if not way.is_symlink():
+        way.symlink_to("/etc")
+    line = shlex.join([name, *before, path, *after])
+    assert bash(gate_for(project), line).behavior != "allow", line
 
 
 RULED = [
