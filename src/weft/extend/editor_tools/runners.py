@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import cast
 
 import anyio
 import msgspec
@@ -86,10 +85,15 @@ async def run_tests(runner: str, target: str, call: Call) -> TestRun:
     if code is None:
         raise ToolError(f"the tests took longer than {LIMIT:g} seconds. Name a smaller target")
     output = b"".join(chunks).decode("utf-8", "replace")
-    found = {"pytest": _pytest, "jest": _jest, "go": _go}[runner](output)
+    found = parse(runner, output)
     if code and not found.failures:
         raise ToolError(f"{runner} ended with {code}:\n{output[-4000:]}")
     return found
+
+
+def parse(runner: str, output: str) -> TestRun:
+    """What failed, by what the runner wrote."""
+    return {"pytest": _pytest, "jest": _jest, "go": _go}[runner](output)
 
 
 def _argv(runner: str, target: str, root: Path) -> tuple[str, ...]:
@@ -159,21 +163,47 @@ def _jest(output: str) -> TestRun:
     return TestRun("jest", tuple(failures), f"{report.num_passed_tests} passed")
 
 
+class _GoEvent(msgspec.Struct, rename="pascal"):
+    action: str = ""
+    package: str = ""
+    test: str = ""
+    output: str = ""
+    import_path: str = ""
+    failed_build: str = ""
+
+
 def _go(output: str) -> TestRun:
+    """Events of tests, and what the compiler says: plain lines before Go 1.24, events of their own since."""
     said: dict[str, list[str]] = {}
-    failed: dict[str, None] = {}
+    failed: dict[str, str] = {}
+    """What failed, and under which name its output stands."""
     passed = 0
+    building = ""
     for line in output.splitlines():
-        try:
-            event = msgspec.json.decode(line, type=dict[str, object])
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        event = _go_event(line)
+        if event is None:
+            if line.startswith("# "):
+                building = line[2:].split(" ")[0]
+            elif line.startswith("FAIL\t") and line.endswith(" failed]"):
+                package = line.split("\t")[1].split(" ")[0]
+                failed[package] = package
+            elif building:
+                said.setdefault(building, []).append(line + "\n")
             continue
-        name = f"{event.get('Package', '')} {event.get('Test', '')}".strip()
-        if event.get("Action") == "output":
-            said.setdefault(name, []).append(cast("str", event.get("Output", "")))
-        elif event.get("Action") == "fail" and (event.get("Test") or "build" in "".join(said.get(name, []))):
-            failed[name] = None
-        elif event.get("Action") == "pass" and event.get("Test"):
+        name = event.import_path or f"{event.package} {event.test}".strip()
+        if event.action in ("output", "build-output"):
+            said.setdefault(name, []).append(event.output)
+        elif event.action == "fail" and (event.test or event.failed_build):
+            failed[name] = event.failed_build or name
+        elif event.action == "pass" and event.test:
             passed += 1
-    failures = tuple(Failure(name, "".join(said.get(name, []))[:4000].strip()) for name in failed)
+    inner = [name for name in failed if not any(other.startswith(f"{name}/") and " " in name for other in failed)]
+    failures = tuple(Failure(name, "".join(said.get(failed[name], []))[:4000].strip()) for name in inner)
     return TestRun("go", failures, f"{passed} passed")
+
+
+def _go_event(line: str) -> _GoEvent | None:
+    try:
+        return msgspec.json.decode(line, type=_GoEvent)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
