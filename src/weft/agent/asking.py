@@ -125,6 +125,7 @@ class Asking:
                 total_cost=ledger.total_cost,
                 usage=ledger.total_usage,
                 models=ledger.models(),
+                totals=ledger.totals,
             )
         )
         return reply

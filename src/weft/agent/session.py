@@ -349,6 +349,7 @@ class Session:
                 cost=turn.cost,
                 total_cost=ledger.total_cost,
                 models=ledger.models(),
+                totals=ledger.totals,
                 duration=turn.seconds,
                 api_duration=turn.api_seconds,
                 first_token=turn.first_token,

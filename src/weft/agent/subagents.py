@@ -170,17 +170,19 @@ class Subagents:
 
     async def _surrounded(self, thread: WorkThread, request: SubagentRequest, turn: Turn, agent_id: str) -> "Ended":
         """The work, between what is made for it and its end."""
+        ended = Ended("stopped", "")
         try:
             async with ExitStack() as stack:
                 for each in thread.work.around:
                     await stack.enter_async_context(each)
                 await self._brief(thread, request, agent_id)
                 try:
-                    return Ended("completed", (await thread.run(turn)).text)
+                    ended = Ended("completed", (await thread.run(turn)).text)
                 except TurnOver as over:
-                    return Ended("failed", over.message or over.reason)
+                    ended = Ended("failed", over.message or over.reason)
         except ToolError as error:
-            return Ended("failed", str(error))
+            ended = Ended("failed", str(error))
+        return ended
 
     async def _brief(self, thread: WorkThread, request: SubagentRequest, agent_id: str) -> None:
         context: tuple[str, ...] = ()

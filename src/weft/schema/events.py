@@ -18,7 +18,7 @@ from weft.errors import ProviderErrorKind
 from weft.schema.agents import AgentInfo
 from weft.schema.content import AnyBlock, Content, Json, ToolResult, ToolUse
 from weft.schema.display import DiffView, Display, Todo
-from weft.schema.messages import Reply, ThinkingConfig, Usage
+from weft.schema.messages import Reply, ThinkingConfig, Totals, Usage
 from weft.schema.stream import StreamEvent
 
 Mode: TypeAlias = Literal["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "smart"]
@@ -162,6 +162,7 @@ class TurnEnded(Event, frozen=True, tag=True):
     cost: float = 0.0
     total_cost: float = 0.0
     models: dict[str, "ModelUsage"] = {}
+    totals: Totals = Totals()
     duration: float = 0.0
     api_duration: float = 0.0
     first_token: float | None = None
@@ -384,6 +385,7 @@ class UsageChanged(Event, frozen=True, tag=True):
     total_cost: float = 0.0
     usage: Usage = Usage()
     models: dict[str, ModelUsage] = {}
+    totals: Totals = Totals()
 
 
 class Retrying(Event, frozen=True, tag=True):

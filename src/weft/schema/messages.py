@@ -85,6 +85,22 @@ class SystemPart(msgspec.Struct, frozen=True):
     cache: bool = False
 
 
+class Totals(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a whole session has done so far, besides tokens and dollars. Durations are seconds; `files` how many it
+    changed; `unknown_models` those whose price is not known, so that the dollars are too few."""
+
+    lines_added: int = 0
+    lines_removed: int = 0
+    files: int = 0
+    turns: int = 0
+    commits: int = 0
+    pull_requests: int = 0
+    duration: float = 0.0
+    api_duration: float = 0.0
+    tool_duration: float = 0.0
+    unknown_models: tuple[str, ...] = ()
+
+
 class ToolSpec(msgspec.Struct, frozen=True):
     """A tool as a model is told of it. `server` is a provider-side tool's own definition, sent as it is."""
 

@@ -21,6 +21,7 @@ from weft.context.tools import definitions
 from weft.hooks.silent import NoHooks
 from weft.schema.commands import Prompt, ServerCommand
 from weft.schema.content import Content, Json, Text, ToolUse
+from weft.schema.display import ExitView
 from weft.schema.events import (
     AgentEvent,
     Compacted,
@@ -97,6 +98,9 @@ class Workbench:
 
                 added, removed = counts(edit.before, edit.after)
                 self.ledger.add_edit(edit.path, added=added, removed=removed)
+            for view in event.display:
+                if isinstance(view, ExitView) and view.code == 0:
+                    self.ledger.add_command(view.command)
         self.ground.channel.put(event)
 
     def prompt_options(self, agent: AgentDefinition | None) -> PromptOptions:

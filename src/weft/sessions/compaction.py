@@ -302,7 +302,7 @@ def report(done: Compaction, parts: Split, *, todos: Sequence[Todo], before: int
     words = tokens.of_text(done.text)
     rest = f"A summary of about {words:,} tokens stands for {_counted(len(parts.old), 'message', 'messages')}."
     stays = f" Kept word for word: {', '.join(kept)}." if kept else ""
-    return f"The conversation was made shorter: about {before:,} tokens before, {after:,} after. {rest}{stays}"
+    return f"The conversation was compacted: about {before:,} tokens before, {after:,} after. {rest}{stays}"
 
 
 def _counted(count: int, one: str, many: str, before: str = "") -> str:

@@ -4,6 +4,7 @@
 price is flagged, never guessed: its tokens are counted, its dollars are not.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
@@ -12,13 +13,15 @@ import msgspec
 
 from weft.schema.content import Json
 from weft.schema.events import ModelUsage
-from weft.schema.messages import Usage
+from weft.schema.messages import Totals, Usage
 from weft.schema.records import AssistantRecord, MarkRecord, Record
 
 Price: TypeAlias = Callable[[str, Usage], float | None]
 """Dollars for these tokens on this model; None where the price is not known."""
 
 _FILES_KEPT = 1000
+_COMMIT = r"(?:^|[;&|(\n]\s*|\s)git\s+(?:-\S+\s+(?:\S+\s+)??)*commit\b"
+_PULL_REQUEST = r"(?:^|[;&|(\n]\s*|\s)gh\s+pr\s+create\b"
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,11 +96,12 @@ class Ledger:
             lines_removed=self.state.lines_removed + removed,
         )
 
-    def add_commit(self) -> None:
-        self._change(commits=self.state.commits + 1)
-
-    def add_pull_request(self) -> None:
-        self._change(pull_requests=self.state.pull_requests + 1)
+    def add_command(self, line: str) -> None:
+        """A shell command that ended well: commits and pull requests are counted."""
+        if "git" in line and re.search(_COMMIT, line):
+            self._change(commits=self.state.commits + 1)
+        if "gh" in line and re.search(_PULL_REQUEST, line):
+            self._change(pull_requests=self.state.pull_requests + 1)
 
     @property
     def total_cost(self) -> float:
@@ -109,6 +113,22 @@ class Ledger:
 
     def models(self) -> dict[str, ModelUsage]:
         return dict(self.state.models)
+
+    @property
+    def totals(self) -> Totals:
+        state = self.state
+        return Totals(
+            lines_added=state.lines_added,
+            lines_removed=state.lines_removed,
+            files=len(state.files),
+            turns=state.turns,
+            commits=state.commits,
+            pull_requests=state.pull_requests,
+            duration=state.duration,
+            api_duration=state.api_duration,
+            tool_duration=state.tool_duration,
+            unknown_models=state.unknown_models,
+        )
 
     def check_budget(self, limit: float | None) -> str | None:
         """A sentence when the dollars known are over `limit`; None while there is room, or no limit."""

@@ -18,7 +18,9 @@ def cost_text(state: LedgerState) -> str:
     rows = [
         f"Cost: ${state.total_cost:.4f}{known}",
         f"Time: {_time(state.api_duration)} with the model, {_time(state.duration)} in turns",
-        f"Changes: {state.lines_added} lines added, {state.lines_removed} removed, {len(state.files)} files",
+        f"Changes: {state.lines_added} lines added, {state.lines_removed} removed, {len(state.files)} files"
+        + (f", {state.commits} commits" if state.commits else "")
+        + (f", {state.pull_requests} pull requests" if state.pull_requests else ""),
     ]
     for name, model in state.models.items():
         used = model.usage
@@ -78,8 +80,9 @@ async def _memory(arguments: str, desk: Desk) -> Taken:
 
 
 async def _agents(arguments: str, desk: Desk) -> Taken:
-    names = desk.info().agents
-    return Taken(local="\n".join(names) if names else "There are no agents here.")
+    rows = [f"{one.name} ({one.origin}): {one.description}" for one in desk.info().staff]
+    more = "Ask for one with @agent-NAME, or make it the main one with /agent NAME."
+    return Taken(local="\n".join([*rows, more]) if rows else "There are no agents here.")
 
 
 _LOG_LINES: Final = 40

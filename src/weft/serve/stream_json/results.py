@@ -6,6 +6,7 @@ from weft.errors import ProviderErrorKind
 from weft.schema.content import Json
 from weft.schema.events import ModelUsage, ToolEnded, TurnEnded
 from weft.schema.messages import Usage
+from weft.schema.wire import to_builtins
 
 SUBTYPES = {
     "max_turns": "error_max_turns",
@@ -125,6 +126,7 @@ class Counter:
             "total_cost_usd": event.total_cost,
             "usage": usage_fields(event.usage),
             "modelUsage": {name: model_fields(name, used) for name, used in event.models.items()},
+            "session_totals": to_builtins(event.totals),
             "permission_denials": [
                 {"tool_name": row.tool_name, "tool_use_id": row.tool_use_id, "tool_input": row.tool_input}
                 for row in event.denials
