@@ -303,7 +303,7 @@ async def test_t25_two_servers_never_ask_a_person_to_log_in_at_the_same_time(ope
 
     class Watched(Browser):
         async def __call__(
-            self, server: str, message: str, *, schema: Json | None = None, url: str | None = None
+            self, server: str, message: str, *, schema: Json | None = None, url: str | None = None, visit: str = ""
         ) -> InputAnswer:
             nonlocal now, most
             now += 1
@@ -311,7 +311,7 @@ async def test_t25_two_servers_never_ask_a_person_to_log_in_at_the_same_time(ope
             await both_began.wait()
             await anyio.wait_all_tasks_blocked()
             most = max(most, now)
-            answer = await super().__call__(server, message, schema=schema, url=url)
+            answer = await super().__call__(server, message, schema=schema, url=url, visit=visit)
             now -= 1
             return answer
 
