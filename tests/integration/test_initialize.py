@@ -13,6 +13,7 @@ from weft.schema.content import Json, text_of
 from weft.schema.events import TurnEnded
 from weft.schema.messages import Request
 from weft.sdk.compose import Overrides, connect
+from weft.sdk.plugin_dirs import with_hooks
 from weft.serve.stream_json.control import answer
 from weft.testing.scripted import ScriptedProvider
 
@@ -100,3 +101,33 @@ async def test_an_empty_system_prompt_replaces_ours(tmp_path: Path):
     system, _first = told_in((await asked(tmp_path, {}, system_prompt=""))[0])
     assert "# How to work" not in system
     assert "Weft" in system
+
+
+async def test_a_plug_in_brings_commands_skills_agents_and_hooks_under_its_name(tmp_path: Path):
+    project, folder = tmp_path / "project", tmp_path / "my plug-in"
+    project.mkdir()
+    files = {
+        ".claude-plugin/plugin.json": '{"name": "band", "version": "1.0.0"}',
+        "commands/play.md": "---\ndescription: plays\n---\nPlay.",
+        "skills/sing/SKILL.md": "---\nname: sing\ndescription: knows how to sing\n---\nSing.",
+        "agents/drummer.md": "---\nname: drummer\ndescription: keeps time\n---\nYou drum.",
+        "hooks/hooks.json": """{"hooks": {"UserPromptSubmit": [{"hooks": [
+            {"type": "command", "command": "touch \\"${CLAUDE_PLUGIN_ROOT}/called\\""}]}]}}""",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    request, told = await asked(project, {"plugins": [{"type": "local", "path": str(folder)}]})
+    names = [row["name"] for row in rows(told, "commands")]
+    assert {"band:play", "band:sing"} <= set(names)
+    assert "band:drummer" in [row["name"] for row in rows(told, "agents")]
+    assert "knows how to sing" in told_in(request)[1]
+    assert (folder / "called").exists()
+
+
+async def test_hooks_of_a_plug_in_that_cannot_be_read_are_told_of(tmp_path: Path):
+    (tmp_path / "plug" / "hooks").mkdir(parents=True)
+    (tmp_path / "plug" / "hooks" / "hooks.json").write_text("{")
+    notes: list[str] = []
+    assert with_hooks({"Stop": []}, [tmp_path / "plug"], notes) == {"Stop": []}
+    assert "hooks.json" in notes[0]

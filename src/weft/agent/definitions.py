@@ -121,8 +121,10 @@ def state_of_files(where: Where) -> tuple[tuple[str, int, int], ...]:
 
 def _from_files(where: Where) -> Iterator[AgentDefinition]:
     for root, origin in roots(where):
+        lead = where.prefix(root)
         for path in markdown(root / "agents", within=top(where) if origin == "project" else None):
-            yield from _one(path, origin)
+            for agent in _one(path, origin):
+                yield msgspec.structs.replace(agent, name=f"{lead}{agent.name}") if lead else agent
     if "project" in where.sources:
         for folder in project_folders(where):
             github = folder / ".github"

@@ -14,6 +14,7 @@ from weft.context.places import Homes
 from weft.context.port import ALL_SOURCES, SettingSource
 from weft.protocols import frontmatter
 from weft.schema.content import Json
+from weft.schema.wire import decode_object
 
 Origin = Literal["managed", "project", "user"]
 _NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(?::[A-Za-z0-9][A-Za-z0-9_.-]{0,63}){0,6}"
@@ -27,7 +28,8 @@ def is_name(text: str) -> bool:
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides where to look. `extra` are folders laid out as `.claude` is, such as plugins."""
+    """What decides where to look. `extra` are plug-ins' folders, laid out as `.claude` is: what is in one has the
+    plug-in's name in front of its own."""
 
     cwd: Path
     homes: Homes
@@ -35,8 +37,27 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     extra: tuple[Path, ...] = ()
 
     @staticmethod
-    def of_this_machine(cwd: Path, sources: tuple[SettingSource, ...] = ALL_SOURCES) -> "Where":
-        return Where(cwd=cwd, homes=Homes.of_this_machine(), sources=sources)
+    def of_this_machine(
+        cwd: Path, sources: tuple[SettingSource, ...] = ALL_SOURCES, extra: tuple[Path, ...] = ()
+    ) -> "Where":
+        return Where(cwd=cwd, homes=Homes.of_this_machine(), sources=sources, extra=extra)
+
+    def prefix(self, root: Path) -> str:
+        """What stands in front of the names that are found below a root."""
+        return f"{plugin_name(root)}:" if root in self.extra else ""
+
+
+def manifest(folder: Path) -> Json:
+    """What a plug-in says about itself; empty where it says nothing that can be read."""
+    try:
+        return decode_object((folder / ".claude-plugin" / "plugin.json").read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeError):
+        return {}
+
+
+def plugin_name(folder: Path) -> str:
+    name = manifest(folder).get("name")
+    return name if isinstance(name, str) and is_name(name) else folder.resolve().name
 
 
 def roots(where: Where) -> Iterator[tuple[Path, Origin]]:

@@ -1,7 +1,6 @@
 """History and sources become a request."""
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -88,12 +87,13 @@ class Requests:
         return thinking if self._effort not in EFFORTS else msgspec.structs.replace(thinking, effort=self._effort)
 
     def _output_limit(self) -> int:
-        """`CLAUDE_CODE_MAX_OUTPUT_TOKENS` may lower or raise it, never above what the model can do."""
+        """`max_output` may lower or raise it, never above what the model can do."""
         known = self._facts(self.model).max_output
-        wanted = self._max_output or _number(os.environ.get("CLAUDE_CODE_MAX_OUTPUT_TOKENS"))
-        limit = wanted or min(known or DEFAULT_OUTPUT, DEFAULT_OUTPUT)
+        limit = self._max_output or min(known or DEFAULT_OUTPUT, DEFAULT_OUTPUT)
         return min(limit, known) if known else limit
 
 
-def _number(text: str | None) -> int | None:
+def wanted_output(env: Mapping[str, str]) -> int | None:
+    """What `CLAUDE_CODE_MAX_OUTPUT_TOKENS` asks for."""
+    text = env.get("CLAUDE_CODE_MAX_OUTPUT_TOKENS")
     return int(text) if text is not None and text.isdigit() and int(text) > 0 else None

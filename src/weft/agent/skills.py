@@ -67,7 +67,8 @@ def find(where: Where) -> dict[str, Skill]:
     for path, origin in _files(where):
         skill = read(path, origin)
         if skill is not None:
-            found.setdefault(skill.name, skill)
+            name = where.prefix(path.parents[2]) + skill.name
+            found.setdefault(name, msgspec.structs.replace(skill, name=name))
     return found
 
 

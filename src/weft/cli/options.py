@@ -57,7 +57,7 @@ def to_options(arguments: Arguments, *, asks: frozenset[AskKind] = frozenset()) 
         setting_sources=None if arguments.setting_sources is None else tuple(arguments.setting_sources),
         mcp_configs=tuple(arguments.mcp_config),
         strict_mcp=arguments.strict_mcp_config,
-        plugin_dirs=tuple(Path(folder).expanduser() for folder in arguments.plugin_dir),
+        plugin_dirs=tuple(Path(folder).expanduser().resolve() for folder in arguments.plugin_dir),
         brief=arguments.print and arguments.output_format == "text",
         attach_ide=arguments.ide,
         may_attach_ide=not arguments.print and arguments.input_format == "text",

@@ -28,17 +28,21 @@ def main(arguments: Arguments) -> int:
 async def _run(arguments: Arguments) -> int:
     from weft.cli.signals import run_interruptible
     from weft.sdk.compose import Overrides, build
+    from weft.sdk.plugin_dirs import told
     from weft.serve.stream_json.control import QUICK, answer
     from weft.serve.stream_json.init import translator
     from weft.serve.stream_json.server import StreamServer
     from weft.transports.stdio import stdio_stream
 
     asks = arguments.permission_prompt_tool == "stdio"
+    reads_state = os.environ.get("CLAUDE_CODE_SDK_READS_SESSION_STATE") == "1"
     options = to_options(arguments, asks=ALL_ASKS if asks else frozenset())
 
     async def open_session(initialize: Json, ask: Ask) -> Session:
+        nonlocal options
+        options = with_initialize(options, initialize)
         mirror = server.mirror if arguments.session_mirror else None
-        return await build(with_initialize(options, initialize), Overrides(ask_host=ask, mirror=mirror))
+        return await build(options, Overrides(ask_host=ask, mirror=mirror))
 
     server = StreamServer(
         stdio_stream(),
@@ -46,7 +50,9 @@ async def _run(arguments: Arguments) -> int:
             partial=arguments.include_partial_messages,
             replay=arguments.replay_user_messages,
             hook_events=arguments.include_hook_events,
-            state_events=os.environ.get("CLAUDE_CODE_SDK_READS_SESSION_STATE") == "1",
+            state_events=reads_state or os.environ.get("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "") not in ("", "0"),
+            state_for_host=reads_state,
+            plugins=lambda: told(options.plugin_dirs) if options.plugin_dirs else [],
         ),
         open_session,
         answer,
@@ -101,4 +107,4 @@ def _names(value: object) -> tuple[str, ...] | None:
 def _plugins(value: object) -> tuple[Path, ...]:
     """Plug-ins on this disk: `{"type": "local", "path": …}` each."""
     rows = cast("list[object]", value) if isinstance(value, list) else []
-    return tuple(Path(str(row["path"])).expanduser() for row in rows if is_json(row) and "path" in row)
+    return tuple(Path(str(row["path"])).expanduser().resolve() for row in rows if is_json(row) and "path" in row)

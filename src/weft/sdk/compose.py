@@ -109,7 +109,7 @@ async def open_connection(options: SessionOptions, overrides: Overrides | None =
 def _own_agents(options: SessionOptions) -> set[str]:
     from weft.agent.definitions import find
 
-    where = Where.of_this_machine(options.cwd, setting_sources(options))
+    where = Where.of_this_machine(options.cwd, setting_sources(options), options.plugin_dirs)
     return {"weft", *find(where, given=options.agents)}
 
 
@@ -139,7 +139,7 @@ class Ground:
         self.conversation = self._conversation()
         self.gate = self._gate()
         self.plugins = Plugins(self)
-        self.where = Where.of_this_machine(self.options.cwd, self.sources)
+        self.where = Where.of_this_machine(self.options.cwd, self.sources, self.options.plugin_dirs)
         self.staff = Staff(self, self.where)
         self.main_agent = self.staff.main()
         self._take_mode()
@@ -319,13 +319,18 @@ class Ground:
 
     def _hooks(self) -> Hooks:
         functions = self.overrides.hook_functions or {}
-        if not self.settings.section("hooks") and not self.options.hooks and not functions:
+        given = self.options.hooks
+        if self.options.plugin_dirs:
+            from weft.sdk.plugin_dirs import with_hooks
+
+            given = with_hooks(given, self.options.plugin_dirs, self.notes)
+        if not self.settings.section("hooks") and not given and not functions:
             return NoHooks()
         from weft.hooks.runner import open_hooks
 
         runner = open_hooks(
             self.settings,
-            self.options.hooks,
+            given,
             emit=self.channel.put,
             env=self.env,
             cwd=str(self.options.cwd),

@@ -9,7 +9,7 @@ from weft import __version__
 from weft.agent.compactor import Compactor
 from weft.agent.definitions import AgentDefinition
 from weft.agent.history import History, Scribe
-from weft.agent.requests import Requests
+from weft.agent.requests import Requests, wanted_output
 from weft.agent.state import Aside, State
 from weft.agent.subagents import Subagents
 from weft.agent.thread import Around, Work, WorkThread
@@ -298,7 +298,7 @@ class Threads:
             view=view,
             facts=ground.facts,
             betas=ground.options.betas,
-            max_output=ground.options.max_output,
+            max_output=ground.options.max_output or wanted_output(ground.env),
             model=(lambda: models.model) if models is not None else None,
             effort=effort,
             task_budget=ground.options.task_budget,

@@ -54,7 +54,7 @@ def _files(where: Where) -> Iterator[tuple[str, Path, Origin]]:
     for root, origin in roots(where):
         folder = root / "commands"
         for path in markdown(folder, within=top(where) if origin == "project" else None):
-            yield ":".join(path.relative_to(folder).with_suffix("").parts), path, origin
+            yield where.prefix(root) + ":".join(path.relative_to(folder).with_suffix("").parts), path, origin
     if "project" in where.sources:
         for folder in project_folders(where):
             for path in markdown(folder / ".github" / "prompts", ".prompt.md", within=top(where)):

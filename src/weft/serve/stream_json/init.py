@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from weft import __version__
@@ -80,15 +81,18 @@ def translator(
     hook_events: bool = False,
     subagent_text: bool = False,
     state_events: bool = False,
+    state_for_host: bool = True,
+    plugins: Callable[[], list[Json]] = list,
 ) -> Translator:
-    """A translator with real ids and times."""
+    """A translator with real ids and times. `plugins` are those that the caller named."""
     return Translator(
         stamp=Stamps(),
         now=now,
-        init=init_fields,
+        init=lambda info: {**init_fields(info), "plugins": plugins()},
         partial=partial,
         replay=replay,
         hook_events=hook_events,
         subagent_text=subagent_text,
         state_events=state_events,
+        state_for_host=state_for_host,
     )

@@ -63,7 +63,9 @@ class Translator:
         hook_events: bool = False,
         subagent_text: bool = False,
         state_events: bool = False,
+        state_for_host: bool = True,
     ) -> None:
+        """`state_for_host` marks the session's states as meant for the host alone."""
         self._stamp = stamp
         self._now = now
         self._init = init
@@ -72,6 +74,7 @@ class Translator:
         self._hook_events = hook_events
         self._subagent_text = subagent_text
         self._state_events = state_events
+        self._state_mark: Json = {"sdk_host_only": True} if state_for_host else {}
         self._info: SessionInfo | None = None
         self._uses: dict[str, ToolUse] = {}
         self._tasks = Tasks(self._system)
@@ -220,7 +223,7 @@ class Translator:
         return [self.session_state(state)] if self._state_events else []
 
     def session_state(self, state: str) -> Json:
-        return self._message("system", "session_state_changed", state=state, sdk_host_only=True)
+        return self._message("system", "session_state_changed", state=state, **self._state_mark)
 
     def _turn_ended(self, event: TurnEnded) -> list[Json]:
         messages: list[Json] = []
