@@ -32,6 +32,11 @@ SCRIPTS: dict[str, tuple[Sequence[Cue] | object, str]] = {
         "not good ['says nothing']",
     ),
     "permission": (writes_then_deletes, "refused: ['Bash']"),
+    "in_a_child": ([ToolUse("t", "my_process", {}), "In this one."], "In this one."),
+    "iflow_messages": (
+        [ToolUse("t", "Write", {"file_path": "hello.txt", "content": "hello"}), "There it is."],
+        "There it is.\n(end_turn)",
+    ),
     "many_sessions": (lambda _request: "a number", "10 answers"),
 }
 
