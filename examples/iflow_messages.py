@@ -1,7 +1,4 @@
-"""The shape of iFlow's SDK: typed messages, approvals by id.
-
-python examples/iflow_messages.py
-"""
+"""The shape of iFlow's SDK: typed messages, approvals by id."""
 
 import anyio
 

@@ -1,7 +1,4 @@
-"""The agent in a process of its own; the tool stays in this one.
-
-python examples/in_a_child.py
-"""
+"""The agent in a process of its own; the tool stays in this one."""
 
 import os
 
