@@ -6,6 +6,7 @@ reads is held against the same rules and roots as the Read tool.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -136,6 +137,12 @@ _GIT_LISTS: dict[str, tuple[str, str]] = {
 
 def judge(words: Sequence[str]) -> Reading:
     """Whether a command with these fixed words only reads, and what."""
+    return _judge(tuple(words))
+
+
+@lru_cache(maxsize=256)
+def _judge(words: tuple[str, ...]) -> Reading:
+    """Each command of a line is looked at several times, by rules that deny, that ask and that allow."""
     name = words[0]
     if name == "git":
         return _git(words)
@@ -177,7 +184,7 @@ def _read(name: str, reader: Reader, arguments: Sequence[str]) -> Reading:
                 values += [next(rest, "")] if _PATTERN_ALONE.fullmatch(word) else []
             elif reader.values and re.fullmatch(reader.values, word):
                 values.append(next(rest, ""))
-    if len([word for word in plain_words if not word.startswith("-")]) > reader.most:
+    if len(plain_words) > reader.most:
         return Reading(f"{name} writes its second file")
     if reader.files == "none":
         return Reading()

@@ -14,6 +14,9 @@ import msgspec
 BLANK = " \t"
 OPERATORS = ("&&", "||", "|&", ";", "|", "&", "\n", "(", ")")
 REDIRECTIONS = ("&>>", "&>", "<<<", "<<-", "<<", ">>", ">|", ">&", "<&", "<>", ">", "<")
+_MAY_OPERATE = frozenset(operator[0] for operator in OPERATORS)
+_MAY_REDIRECT = frozenset("0123456789") | {operator[0] for operator in REDIRECTIONS}
+_DESCRIPTOR = re.compile(r"\d+(?=[<>])")
 PREFIX_KEYWORDS = frozenset({"if", "then", "else", "elif", "while", "until", "do", "!", "{"})
 SUFFIX_KEYWORDS = frozenset({"fi", "done", "}"})
 LOOPS = frozenset({"while", "until", "for"})
@@ -154,7 +157,9 @@ class _Lexer:
             self.at = len(self.text) if end < 0 else end
         elif redirection := self._redirection():
             self._redirect(*redirection)
-        elif operator := next((op for op in OPERATORS if self.text.startswith(op, self.at)), ""):
+        elif character in _MAY_OPERATE and (
+            operator := next((op for op in OPERATORS if self.text.startswith(op, self.at)), "")
+        ):
             self._operator(operator)
         else:
             self._word()
@@ -200,7 +205,9 @@ class _Lexer:
     # --- redirections -------------------------------------------------------------------------------------------
 
     def _redirection(self) -> tuple[str, str] | None:
-        found = re.compile(r"\d+(?=[<>])").match(self.text, self.at)
+        if self.text[self.at] not in _MAY_REDIRECT:
+            return None
+        found = _DESCRIPTOR.match(self.text, self.at)
         at = found.end() if found else self.at
         for operator in REDIRECTIONS:
             if self.text.startswith(operator, at):

@@ -124,6 +124,11 @@ def test_a_rule_for_a_search_does_not_cover_folders_with_denied_files(line: str,
     assert bash(gate_for(project, allow=allow, deny=("Read(sub/secret)",)), line).behavior == "ask"
 
 
+@pytest.mark.parametrize("line", ["uniq - x", "uniq y x", "uniq -- - x", "uniq -c -- -a x", "xxd - x", "xxd y x"])
+def test_a_second_file_is_written_also_where_the_first_is_standard_input(line: str, project: Path) -> None:
+    assert bash(gate_for(project), line).behavior == "ask"
+
+
 OUTSIDE = [
     *("grep -ex {}", "grep -nex {}", "grep -e x {}", "grep --regexp=x {}", "grep --rege=x {}", "grep -f y {}"),
     *("grep -fy {}", "grep --fil=y {}", "grep x {}", "grep -m1 -e x -- {}", "grep -rex {}", "grep -d recurse x {}"),
