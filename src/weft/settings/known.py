@@ -3,6 +3,7 @@
 Nothing is dropped: unknown keys stay in `Layer.data` and are reported as warnings.
 """
 
+import re
 from typing import Annotated, Literal
 
 import msgspec
@@ -145,41 +146,54 @@ _PERMISSIONS = {field.encode_name for field in msgspec.structs.fields(Permission
 _GUARDS = ("deny", "ask", "disableBypassPermissionsMode", "groups")
 
 
-def problems_of(data: Json, path: str, *, policy: bool) -> tuple[tuple[Problem, ...], Seal]:
+def problems_of(data: Json, path: str, *, policy: bool, text: bytes = b"") -> tuple[tuple[Problem, ...], Seal]:
     """What is unknown or of the wrong shape in a file's content. Each key is judged by itself, so that one mistake
-    does not hide another. Wrong shapes where rules stand seal the gate."""
+    does not hide another. Wrong shapes where rules stand seal the gate. `text` is the file, for line and column."""
     problems: list[Problem] = []
     seal: Seal = ""
     for key, value in data.items():
         if key not in _FIELDS:
-            problems.append(Problem(path, f"unknown key {key!r} is kept and has no effect", level="warning"))
+            words = f"unknown key {key!r} is kept and has no effect"
+            problems.append(Problem(path, words, *place_of(text, key), level="warning"))
             continue
         if key == "permissions":
-            found, bad = _permission_problems(value, path)
+            found, bad = _permission_problems(value, path, text)
             problems += found
             seal = ("deny" if policy else "ask") if bad else seal
             continue
         message = _mismatch(value, _FIELDS[key])
         if message:
-            problems.append(Problem(path, f"{key}: {message}"))
+            problems.append(Problem(path, f"{key}: {message}", *place_of(text, key)))
     return tuple(problems), seal
 
 
-def _permission_problems(value: object, path: str) -> tuple[list[Problem], bool]:
+def place_of(text: bytes, *keys: str) -> tuple[int, int]:
+    """Line and column of a key, counted from 1; the keys that it stands in come before it. 0, 0 when it is not found,
+    as where a key is spelled with escapes."""
+    at = 0
+    for key in keys:
+        found = re.compile(rb'"' + re.escape(key.encode()) + rb'"\s*:').search(text, at)
+        if found is None:
+            return 0, 0
+        at = found.start()
+    before = text[:at]
+    return before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
+
+
+def _permission_problems(value: object, path: str, text: bytes) -> tuple[list[Problem], bool]:
     if not is_object(value):
-        return [Problem(path, "permissions: expected an object")], True
+        return [Problem(path, "permissions: expected an object", *place_of(text, "permissions"))], True
     problems: list[Problem] = []
     sealed = False
     types = {field.encode_name: field.type for field in msgspec.structs.fields(Permissions)}
     for key, item in value.items():
         if key not in _PERMISSIONS:
-            problems.append(
-                Problem(path, f"unknown key 'permissions.{key}' is kept and has no effect", level="warning")
-            )
+            words = f"unknown key 'permissions.{key}' is kept and has no effect"
+            problems.append(Problem(path, words, *place_of(text, "permissions", key), level="warning"))
             continue
         message = _mismatch(item, types[key])
         if message:
-            problems.append(Problem(path, f"permissions.{key}: {message}"))
+            problems.append(Problem(path, f"permissions.{key}: {message}", *place_of(text, "permissions", key)))
             sealed = sealed or key in _GUARDS
     return problems, sealed
 

@@ -167,7 +167,7 @@ def decode_layer(scope: Scope, path: str, root: str, data: bytes) -> Layer:
         return _broken(scope, path, root, problem, guarded=bool(re.search(_GUARDS, data)))
     from weft.settings.known import problems_of
 
-    problems, seal = problems_of(value, path, policy=scope == "policy")
+    problems, seal = problems_of(value, path, policy=scope == "policy", text=data)
     return Layer(scope=scope, path=path, root=root, data=value, problems=problems, seal=seal)
 
 

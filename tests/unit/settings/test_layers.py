@@ -161,3 +161,15 @@ def test_the_published_schema_is_current_and_accepts_a_full_file() -> None:
     jsonschema.validate(example, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"permissions": {"allow": "Bash"}}, schema)
+
+
+def test_what_is_unknown_or_wrong_is_placed_by_line_and_column() -> None:
+    text = b'{\n  "theme": "dark",\n  "nonsense": 1,\n  "permissions": {\n    "deny": "x", "odd": []\n  },\n'
+    text += b'  "verbose": 3\n}'
+    layer = decode_layer("user", "s.json", "/", text)
+    assert [str(problem).partition(": ")[0] for problem in layer.problems] == [
+        *("s.json:3:3", "s.json:5:5", "s.json:5:18", "s.json:7:3")
+    ]
+    assert layer.data["nonsense"] == 1, "an unknown key is kept"
+    escaped = decode_layer("user", "s.json", "/", b'{"n\\u006fnsense": 1}')
+    assert str(escaped.problems[0]).startswith("s.json: unknown key 'nonsense'")
