@@ -3,6 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no failure of a property: what has to be fast is measured, not guessed from one example.
+settings.register_profile("weft", deadline=None)
+settings.load_profile("weft")
 
 
 @pytest.fixture

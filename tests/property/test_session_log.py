@@ -96,6 +96,8 @@ def test_repair_makes_any_messages_valid_and_leaves_valid_ones_alone(messages: S
     fixed = resume.repair(messages)
     check_valid(fixed)
     assert resume.repair(fixed) == fixed
+    assert resume.mended(messages) == fixed
+    assert resume.mended(fixed) == fixed
 
 
 @given(st.data())

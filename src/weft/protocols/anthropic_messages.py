@@ -20,6 +20,8 @@ from weft.schema.content import (
     RedactedThinking,
     Text,
     Thinking,
+    ToolResult,
+    ToolUse,
 )
 from weft.schema.messages import Message, Reply, Request, SystemPart, ToolSpec, Usage
 from weft.schema.stream import (
@@ -38,6 +40,7 @@ from weft.schema.wire import decode_block, encode, to_builtins
 VERSION: Final = "2023-06-01"
 _EPHEMERAL: Final[Json] = {"type": "ephemeral"}
 _MIN_BUDGET: Final = 1024
+_AS_THEY_ARE: Final = frozenset((Text, ToolUse, ToolResult))
 _MAX_SYSTEM_MARKS: Final = 3
 """The API takes four cache breakpoints; the last message has one of them."""
 
@@ -140,6 +143,8 @@ def _messages(messages: tuple[Message, ...]) -> list[Json]:
 
 def _blocks(content: Content) -> list[object]:
     """What the API takes: no empty text, no thinking that is not signed by it, no platform blocks of others."""
+    if _AS_THEY_ARE.issuperset([type(block) for block in content]):
+        return [block for block in content if not isinstance(block, Text) or block.text]
     blocks: list[object] = []
     for block in content:
         match block:

@@ -1,6 +1,5 @@
 """Lines of a session file become records. Imported when a session is first read: a new one only writes."""
 
-import re
 from typing import Final, TypeAlias, cast, get_args
 
 import msgspec
@@ -22,52 +21,6 @@ from weft.schema.records import (
 from weft.sessions.codec import MARKS, ORIGIN_FIELDS
 
 _ERRORS: Final = frozenset(get_args(ProviderErrorKind))
-
-
-class _WireResult(msgspec.Struct, tag_field="type", tag="tool_result"):
-    tool_use_id: str
-    content: str | list[Text | Image] | None = None
-    is_error: bool | None = None
-
-
-_Usual: TypeAlias = Text | Thinking | ToolUse | Image | _WireResult
-
-
-class _UsualMessage(msgspec.Struct):
-    """Nearly every message: only blocks that we know, so that one pass over the line is enough."""
-
-    content: str | list[_Usual]
-    id: str = ""
-    model: str = ""
-    stop_reason: str | None = None
-    stop_sequence: str | None = None
-    usage: "_WireUsage | None" = None
-    diagnostics: Json | None = None
-
-    def blocks(self) -> Content:
-        if isinstance(self.content, str):
-            return (Text(self.content),) if self.content else ()
-        return tuple(_to_result(block) if isinstance(block, _WireResult) else block for block in self.content)
-
-
-def _to_result(block: _WireResult) -> ToolResult:
-    content = block.content if isinstance(block.content, str) else tuple(block.content or ())
-    return ToolResult(block.tool_use_id, content or ("" if block.content is None else content), bool(block.is_error))
-
-
-class _WireMessage(msgspec.Struct):
-    """A message with anything in it."""
-
-    content: msgspec.Raw
-    id: str = ""
-    model: str = ""
-    stop_reason: str | None = None
-    stop_sequence: str | None = None
-    usage: "_WireUsage | None" = None
-    diagnostics: Json | None = None
-
-    def blocks(self) -> Content:
-        return wire.as_blocks(wire.decode_content(self.content))
 
 
 class _ServerTools(msgspec.Struct):
@@ -92,6 +45,54 @@ class _WireUsage(msgspec.Struct):
             self.thinking_tokens or 0,
             searches or 0,
         )
+
+
+class _WireResult(msgspec.Struct, tag_field="type", tag="tool_result"):
+    tool_use_id: str
+    content: str | list[Text | Image] | None = None
+    is_error: bool | None = None
+
+
+_Usual: TypeAlias = Text | Thinking | ToolUse | Image | _WireResult
+
+
+class _UsualMessage(msgspec.Struct):
+    """Nearly every message: only blocks that we know, so that one pass over the line is enough."""
+
+    content: str | tuple[_Usual, ...]
+    id: str = ""
+    model: str = ""
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+    usage: _WireUsage | None = None
+    diagnostics: Json | None = None
+
+    def blocks(self) -> Content:
+        if isinstance(self.content, str):
+            return (Text(self.content),) if self.content else ()
+        if _WireResult in [type(block) for block in self.content]:
+            return tuple([_to_result(block) if isinstance(block, _WireResult) else block for block in self.content])
+        return cast(Content, self.content)
+
+
+def _to_result(block: _WireResult) -> ToolResult:
+    content = block.content if isinstance(block.content, str) else tuple(block.content or ())
+    return ToolResult(block.tool_use_id, content or ("" if block.content is None else content), bool(block.is_error))
+
+
+class _WireMessage(msgspec.Struct):
+    """A message with anything in it."""
+
+    content: msgspec.Raw
+    id: str = ""
+    model: str = ""
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+    usage: _WireUsage | None = None
+    diagnostics: Json | None = None
+
+    def blocks(self) -> Content:
+        return wire.as_blocks(wire.decode_content(self.content))
 
 
 class _Head(msgspec.Struct):
@@ -139,7 +140,7 @@ class _UserLine(_UserBase, rename="camel", kw_only=True):
     message: _WireMessage
 
 
-class _UsualUser(_UserBase, rename="camel", kw_only=True):
+class _UsualUser(_UserBase, rename="camel", kw_only=True, tag_field="type", tag="user"):
     message: _UsualMessage
 
 
@@ -155,7 +156,7 @@ class _AssistantLine(_AssistantBase, rename="camel", kw_only=True):
     message: _WireMessage
 
 
-class _UsualAssistant(_AssistantBase, rename="camel", kw_only=True):
+class _UsualAssistant(_AssistantBase, rename="camel", kw_only=True, tag_field="type", tag="assistant"):
     message: _UsualMessage
 
 
@@ -171,26 +172,29 @@ class _ProgressLine(_Line, kw_only=True, rename="camel"):
 
 _head: Final = msgspec.json.Decoder(_Head)
 _user: Final = msgspec.json.Decoder(_UserLine)
-_usual_user: Final = msgspec.json.Decoder(_UsualUser)
+_usual: Final = msgspec.json.Decoder(_UsualUser | _UsualAssistant)
 _assistant: Final = msgspec.json.Decoder(_AssistantLine)
-_usual_assistant: Final = msgspec.json.Decoder(_UsualAssistant)
-# What our own lines and most of Claude Code's begin with: their kind without reading all of them.
-_BEGINNING: Final = re.compile(
-    rb'\{"parentUuid":(?:null|"[^"\\]*"),"isSidechain":(?:true|false)(?:,"agentId":"[^"\\]*")?,"type":"([a-z]+)"'
-)
 _attachment: Final = msgspec.json.Decoder(_AttachmentLine)
 _progress: Final = msgspec.json.Decoder(_ProgressLine)
 
 
 def decode_line(line: bytes) -> Record:
-    """One line, without its newline.
+    """One line, with its newline or without.
 
     Raises:
         msgspec.DecodeError: not a JSON object: torn, or not ours.
     """
-    found = _BEGINNING.match(line)
     try:
-        kind = found[1].decode() if found else _head.decode(line).type
+        usual = _usual.decode(line)
+    except msgspec.ValidationError:
+        return _decode_other(line.removesuffix(b"\n"))
+    return _to_user(usual) if isinstance(usual, _UsualUser) else _to_assistant(usual)
+
+
+def _decode_other(line: bytes) -> Record:
+    """A line of another kind, or of one that we know with something in it that we do not."""
+    try:
+        kind = _head.decode(line).type
     except msgspec.ValidationError:
         wire.decode_object(line)
         return Unknown(line)
@@ -207,15 +211,9 @@ class _Strange(Exception):
 def _decode(kind: str, line: bytes) -> Record:
     match kind:
         case "user":
-            try:
-                return _to_user(_usual_user.decode(line))
-            except msgspec.ValidationError:
-                return _to_user(_user.decode(line))
+            return _to_user(_user.decode(line))
         case "assistant":
-            try:
-                return _to_assistant(_usual_assistant.decode(line))
-            except msgspec.ValidationError:
-                return _to_assistant(_assistant.decode(line))
+            return _to_assistant(_assistant.decode(line))
         case "attachment":
             found = _attachment.decode(line)
             return AttachmentRecord(origin=found.origin(), attachment=found.attachment)

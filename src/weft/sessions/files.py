@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -14,8 +15,7 @@ from weft.schema.records import Record, SystemRecord
 from weft.sessions import codec
 
 _SAFE = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
-_BOUNDARY = b'"subtype":"compact_boundary"'
-_SPACED_BOUNDARY = b'"subtype": "compact_boundary"'
+_BOUNDARY = b'"compact_boundary"'
 
 
 def check_id(session_id: str) -> str:
@@ -62,8 +62,8 @@ def decode(data: bytes) -> tuple[list[Record], list[str]]:
 
     records: list[Record] = []
     problems: list[str] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line or line.isspace():
+    for number, line in enumerate(BytesIO(data), 1):
+        if line.isspace():
             continue
         try:
             records.append(decode_line(line))
@@ -86,7 +86,7 @@ def _last_boundary(data: bytes) -> int:
     """Where the line of the last compaction begins; 0 without one."""
     end = len(data)
     while True:
-        found = max(data.rfind(_BOUNDARY, 0, end), data.rfind(_SPACED_BOUNDARY, 0, end))
+        found = data.rfind(_BOUNDARY, 0, end)
         if found < 0:
             return 0
         start = data.rfind(b"\n", 0, found) + 1

@@ -150,18 +150,24 @@ def chain_of(records: Iterable[Record]) -> tuple[ChainRecord, ...]:
     members: list[ChainRecord] = []
     place: dict[str, int] = {}
     leaf: int | None = None
+    straight, before = True, None
     for record in records:
         if isinstance(record, MarkRecord):
             if record.kind == "rewind":
                 target = record.data.get("leafUuid")
                 leaf = place.get(target) if isinstance(target, str) else None
+                straight = False
             continue
         if isinstance(record, Unknown | ProgressRecord) or record.origin.is_sidechain:
             continue
+        origin = record.origin
+        straight = straight and origin.parent_uuid == before
+        before = origin.uuid
         leaf = len(members)
-        place[record.origin.uuid] = leaf
+        place[before] = leaf
         members.append(record)
-    chain = _with_branches(members, _walk(members, place, leaf))
+    # Most conversations never went back: the file is the chain.
+    chain = tuple(members) if straight else _with_branches(members, _walk(members, place, leaf))
     kept = kept_ids(chain[0]) if chain else ()
     if not kept:
         return chain
@@ -280,6 +286,12 @@ def repair(messages: Iterable[Message]) -> tuple[Message, ...]:
     """The same conversation made valid: every tool use is answered once, in the message right after it; nothing is
     answered that was not asked; no message is empty; roles alternate and the first is the user's."""
     merged = list(messages)
+    joined = _joined(merged)
+    return tuple(joined) if _is_valid(joined) else mended(merged)
+
+
+def mended(merged: Sequence[Message]) -> tuple[Message, ...]:
+    """As `repair`, without looking first whether there is anything to mend."""
     answers = _Answers(merged)
     fixed: list[Message] = []
     for place, message in enumerate(merged):
@@ -296,6 +308,39 @@ def repair(messages: Iterable[Message]) -> tuple[Message, ...]:
         if uses:
             _add(fixed, "user", tuple([answers.to(use, place) for use in uses]))
     return tuple(fixed)
+
+
+def _joined(messages: Iterable[Message]) -> list[Message]:
+    """Neighbours of one role as one message; empty ones are none."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1].role == message.role:
+            joined[-1] = Message(message.role, joined[-1].content + message.content)
+        elif message.content:
+            joined.append(message)
+    return joined
+
+
+def _is_valid(messages: Sequence[Message]) -> bool:
+    """Whether a conversation of alternating roles needs no repair, as nearly every one does not: each reply's uses
+    are answered right after it, in their order, before anything else is said."""
+    asked: list[str] = []
+    for at, message in enumerate(messages):
+        kinds = [type(block) for block in message.content]
+        if message.role == "user":
+            answered = len(asked)
+            if ToolUse in kinds or ToolResult in kinds[answered:] or kinds[:answered] != [ToolResult] * answered:
+                return False
+            if asked and [cast(ToolResult, block).tool_use_id for block in message.content[:answered]] != asked:
+                return False
+            asked = []
+        else:
+            if at == 0 or ToolResult in kinds:
+                return False
+            asked = [block.id for block in message.content if isinstance(block, ToolUse)] if ToolUse in kinds else []
+            if len(set(asked)) != len(asked):
+                return False
+    return not asked
 
 
 class _Answers:
@@ -376,9 +421,9 @@ def _todos(chain: Sequence[ChainRecord], marks: Sequence[MarkRecord]) -> tuple[T
             return todos_from(mark.data)
     for record in reversed(chain):
         if isinstance(record, AssistantRecord):
-            for use in reversed(record.reply.tool_uses):
-                if use.name == "TodoWrite":
-                    return todos_from(use.input)
+            for block in reversed(record.reply.content):
+                if isinstance(block, ToolUse) and block.name == "TodoWrite":
+                    return todos_from(block.input)
     return ()
 
 
