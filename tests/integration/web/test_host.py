@@ -376,6 +376,8 @@ async def test_a_conversation_with_another_agent_is_there_after_a_restart_and_go
             await talk.send("sendMessage", conversation=id, text="Go on")
             await talk.chunk("turn_end")
             assert (openings[-1].resume, openings[-1].agent_session, openings[-1].agent) == (True, A, "other")
+            await talk.send("rewind", conversation=id, messageId="x")
+            assert "cannot go back" in (await talk.frame("problem"))["message"]
             await talk.send("deleteConversation", conversation=id)
             await talk.frame("conversationClosed")
 

@@ -252,6 +252,8 @@ class Desk:
     ) -> None:
         if conversation.running:
             raise UsageError("Stop the turn first, then go back")
+        if whole and conversation.opening.agent != OWN:
+            raise UsageError(f"{conversation.opening.agent} cannot go back in a conversation; it may bring files back")
         text = conversation.log.user_text(id)
         if whole:
             conversation.expect_rewind(id)

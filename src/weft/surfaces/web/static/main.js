@@ -286,12 +286,13 @@ class Page {
 
   async act(name, chunk) {
     if (name === "fork") return this.send("forkConversation", { messageId: chunk.id });
+    const own = (this.shown?.row?.agent ?? "weft") === "weft"; // Other agents cannot take back what was said.
     const what = await choose(t("rewind.title"), null, [
-      { label: t("rewind.both"), value: { files: true, messages: true }, kind: "primary" },
-      { label: t("rewind.messages"), value: { files: false, messages: true } },
+      own ? { label: t("rewind.both"), value: { files: true, messages: true }, kind: "primary" } : null,
+      own ? { label: t("rewind.messages"), value: { files: false, messages: true } } : null,
       { label: t("rewind.files"), value: { files: true, messages: false } },
       { label: t("cancel"), value: null },
-    ]);
+    ].filter(Boolean));
     if (!what) return;
     try {
       const { text } = await this.socket.ask("rewind", { conversation: this.current, messageId: chunk.id, ...what });
