@@ -4,7 +4,8 @@ Nothing is dropped: unknown keys stay in `Layer.data` and are reported as warnin
 """
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -164,7 +165,24 @@ def problems_of(data: Json, path: str, *, policy: bool, text: bytes = b"") -> tu
         message = _mismatch(value, _FIELDS[key])
         if message:
             problems.append(Problem(path, f"{key}: {message}", *place_of(text, key)))
+        for keys in _unknown_inside(value, _FIELDS[key], (key,)):
+            words = f"unknown key {'.'.join(keys)!r} is kept and has no effect"
+            problems.append(Problem(path, words, *place_of(text, *keys), level="warning"))
     return tuple(problems), seal
+
+
+def _unknown_inside(value: object, wanted: object, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The keys of objects with a known shape that are none of that shape's."""
+    if not is_object(value):
+        return
+    for shape in (wanted, *get_args(wanted)):
+        if isinstance(shape, type) and issubclass(shape, msgspec.Struct):
+            fields = {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
+            for key, item in value.items():
+                if key not in fields:
+                    yield (*keys, key)
+                else:
+                    yield from _unknown_inside(item, fields[key], (*keys, key))
 
 
 def place_of(text: bytes, *keys: str) -> tuple[int, int]:

@@ -171,5 +171,10 @@ def test_what_is_unknown_or_wrong_is_placed_by_line_and_column() -> None:
         *("s.json:3:3", "s.json:5:5", "s.json:5:18", "s.json:7:3")
     ]
     assert layer.data["nonsense"] == 1, "an unknown key is kept"
+    nested = decode_layer("user", "s.json", "/", b'{"sandbox": {"network": {"allowedDomains": []}, "odd": 1}}')
+    assert [problem.message for problem in nested.problems] == [
+        "unknown key 'sandbox.network.allowedDomains' is kept and has no effect",
+        "unknown key 'sandbox.odd' is kept and has no effect",
+    ]
     escaped = decode_layer("user", "s.json", "/", b'{"n\\u006fnsense": 1}')
     assert str(escaped.problems[0]).startswith("s.json: unknown key 'nonsense'")
