@@ -6,6 +6,9 @@ keys    milliseconds from a key to its echo while a reply streams, in a real pty
         beside it a program that only echoes: what the machine itself takes, which is much when others use it
         (`chrt -r 10 python bench/terminal.py keys` leaves less of that)
 idle    share of a CPU that an idle screen uses (budget: 0.5 %)
+day     memory over a day's work: 500 turns in 10 conversations, each with 40 keys, a tool call and its output, a reply
+        of 4,000 characters, a list that opens and closes, a resize. After the second conversation it must not grow
+        (only by name; `day 100` for fewer turns)
 """
 
 import fcntl
@@ -44,6 +47,27 @@ from weft.schema.content import Text
 TEXT = "".join(f"Paragraph {n} with `code`, **weight** and more words.\\n\\n" for n in range(60000))
 async def main():
     async with FakeAnthropic(lambda body: Answer(blocks=(Text(TEXT),), piece=40, delay=0.004)) as server:
+        print(server.url, flush=True)
+        await anyio.sleep_forever()
+anyio.run(main)
+"""
+DAY = """
+import anyio, sys
+from weft.testing.fake_anthropic import Answer, FakeAnthropic
+from weft.schema.content import Text, ToolUse
+REPLY = "".join(f"Sentence {n} with `code`, **weight** and more words.\\n\\n" for n in range(70))
+turns = 0
+def answer(body):
+    global turns
+    last = body["messages"][-1]["content"]
+    if not body.get("tools"):
+        return Answer(blocks=(Text("a title"),))
+    if isinstance(last, list) and any(block.get("type") == "tool_result" for block in last):
+        turns += 1
+        return Answer(blocks=(Text(f"{REPLY}```python\\nprint({turns})\\n```\\n\\nFinished {turns}!"),), piece=200)
+    return Answer(blocks=(ToolUse(id=f"toolu_{turns}", name="Bash", input={"command": "seq 200"}),))
+async def main():
+    async with FakeAnthropic(answer) as server:
         print(server.url, flush=True)
         await anyio.sleep_forever()
 anyio.run(main)
@@ -164,12 +188,12 @@ def stream() -> None:
         print(f"stream  {size:>9,} characters: {spent:.2f} s of CPU, {spent / size * 1e6:.2f} µs each, {lines} lines")
 
 
-def model_server(folder: str) -> tuple[int, str]:
+def model_server(folder: str, script: str = MODEL) -> tuple[int, str]:
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.dup2(write, 1)
-        os.execvpe(sys.executable, [sys.executable, "-c", MODEL], environment(folder))
+        os.execvpe(sys.executable, [sys.executable, "-c", script], environment(folder))
     os.close(write)
     with os.fdopen(read) as lines:
         return pid, lines.readline().strip()
@@ -241,6 +265,51 @@ def idle(seconds: float = 10.0) -> None:
         os.chdir(ROOT)
 
 
+def day(turns: int = 500, conversations: int = 10) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        pid, url = model_server(folder, DAY)
+        env = environment(folder, ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY="sk-fake")
+        os.chdir(folder)
+        marks: list[float] = []
+        try:
+            command = [sys.executable, "-m", "weft", "--allowedTools", "Bash"]
+            with child(command, env, (40, 120)) as (own, fd):
+                must_show(fd, b"ask first")
+                for number in range(1, turns + 1):
+                    os.write(fd, f"this is turn {number} of a long day of work".encode() + b"\r")
+                    must_show(fd, f"Finished {number}!".encode())
+                    _open_and_resize(fd, number)
+                    if number % (turns // conversations) == 0:
+                        os.write(fd, b"/clear\r")
+                        must_show(fd, b"/resume")
+                        read_until(fd, b"\0", 8)
+                        marks.append(_resident(own))
+                        print(f"day     {marks[-1]:.1f} MB after {number} turns", flush=True)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.chdir(ROOT)
+    print(f"day     grown by {marks[-1] - marks[1]:.1f} MB since the second conversation")
+
+
+def _open_and_resize(fd: int, number: int) -> None:
+    """The list of keys is opened and closed; then the window gets another size, which paints all again."""
+    read_until(fd, b"\0", 0.1)
+    os.write(fd, b"?")
+    must_show(fd, b"ype to search")
+    os.write(fd, b"\x1b")
+    must_show(fd, b"sk anything")
+    read_until(fd, b"\0", 0.2)
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100 + number % 2 * 10, 0, 0))
+    must_show(fd, b"sk anything")
+    read_until(fd, b"\0", 0.1)
+
+
+def _resident(pid: int) -> float:
+    """Megabytes that it holds now."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def _cpu(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -248,5 +317,8 @@ def _cpu(pid: int) -> float:
 
 if __name__ == "__main__":
     wanted = sys.argv[1:] or ["paint", "stream", "keys", "idle"]
-    for name in wanted:
-        {"paint": paint, "stream": stream, "keys": keys, "idle": idle}[name]()
+    if wanted[0] == "day":
+        day(*map(int, wanted[1:]))
+    else:
+        for name in wanted:
+            {"paint": paint, "stream": stream, "keys": keys, "idle": idle}[name]()

@@ -6,6 +6,7 @@ from time import monotonic
 from typing import Final
 
 import anyio
+from textual._styles_cache import StylesCache
 
 QUIET: Final = 1.5
 """Seconds without a key after which a pause is a pause."""
@@ -65,4 +66,6 @@ class Pace:
         self._last_look = now
         gc.enable()
         if gc.get_count()[2] >= ENOUGH:
+            # Textual remembers the colours of the last thousand widgets, and with them all that those had painted.
+            StylesCache.get_inner_outer.cache_clear()
             gc.collect()
