@@ -2,8 +2,9 @@
 
 import json
 import os
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from tests.peers import peer_folder, peer_python
 from weft.testing.fake_anthropic import FakeAnthropic
 
 DRIVERS = Path(__file__).parent / "drivers"
-LIMIT = 240
+LIMIT = 600
+PATIENCE = ("--timeout", "150")
+"""What the drivers take for their own limit of one scenario: it is how long they wait, not what they expect."""
 SETTINGS = {"permissions": {"allow": ["Read", "Edit(//**/sub/**)"]}}
 """What a person might have allowed: reading anything, and writing below folders called `sub`."""
 
@@ -50,18 +53,27 @@ class Stage:
         return str(path)
 
     async def drive(self, argv: Sequence[str | Path], **env: str) -> str:
-        """A driver's output; its failure is an assertion with the lines that say why."""
+        """A driver's output; its failure is an assertion with the lines that say why.
+
+        What failed is run once more: some clients have limits inside that nobody can set, and a crowded machine goes
+        over them.
+        """
+        done = await self._run(argv, env)
+        if done.returncode != 0:
+            done = await self._run(argv, env)
+        said = done.stdout.decode("utf-8", "replace")
+        bad = "\n".join(line for line in said.splitlines() if not line.startswith("PASS"))
+        assert done.returncode == 0, f"{bad}\n{done.stderr.decode('utf-8', 'replace')[-3000:]}"
+        return said
+
+    async def _run(self, argv: Sequence[str | Path], env: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
         with anyio.fail_after(LIMIT):
-            done = await anyio.run_process(
+            return await anyio.run_process(
                 [str(part) for part in argv],
                 env={**self.env, "PYTHONDONTWRITEBYTECODE": "1", **env},
                 cwd=self.work,
                 check=False,
             )
-        said = done.stdout.decode("utf-8", "replace")
-        bad = "\n".join(line for line in said.splitlines() if not line.startswith("PASS"))
-        assert done.returncode == 0, f"{bad}\n{done.stderr.decode('utf-8', 'replace')[-3000:]}"
-        return said
 
     @asynccontextmanager
     async def listening(self, *flags: str) -> AsyncIterator[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.acp.stage import DRIVERS, modules, python, schema, staged
+from tests.conformance.acp.stage import DRIVERS, PATIENCE, modules, python, schema, staged
 
 IFLOW_JS = "@iflow-ai/iflow-cli-sdk/dist/index.mjs"
 
@@ -15,6 +15,7 @@ async def test_the_protocol_checks_are_clean_and_everything_sent_is_valid(tmp_pa
             [
                 python(),
                 DRIVERS / "conform_v1.py",
+                *PATIENCE,
                 "--schema",
                 schema(),
                 "--tool-prompts",
@@ -28,12 +29,14 @@ async def test_the_protocol_checks_are_clean_and_everything_sent_is_valid(tmp_pa
 
 async def test_the_official_python_sdk_on_pipes(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage:
-        await stage.drive([python(), DRIVERS / "drive_acp_py.py", "--cmd", stage.command])
+        await stage.drive([python(), DRIVERS / "drive_acp_py.py", *PATIENCE, "--cmd", stage.command])
 
 
 async def test_the_official_typescript_sdk_on_pipes(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage:
-        await stage.drive(["node", DRIVERS / "drive_acp_ts.mjs", "--cmd", stage.command], ACP_SDK_DIR=str(modules()))
+        await stage.drive(
+            ["node", DRIVERS / "drive_acp_ts.mjs", *PATIENCE, "--cmd", stage.command], ACP_SDK_DIR=str(modules())
+        )
 
 
 async def test_acpx_on_pipes(tmp_path: Path) -> None:
@@ -48,15 +51,15 @@ async def test_the_official_sdks_on_a_websocket(tmp_path: Path, deflate: bool) -
     flags = [] if deflate else ["--no-deflate"]
     async with staged(tmp_path) as stage, stage.listening(*flags) as url:
         assert "?token=" in url
-        await stage.drive([python(), DRIVERS / "drive_acp_py.py", "--url", url])
-        await stage.drive(["node", DRIVERS / "drive_acp_ts.mjs", "--url", url], ACP_SDK_DIR=str(modules()))
+        await stage.drive([python(), DRIVERS / "drive_acp_py.py", *PATIENCE, "--url", url])
+        await stage.drive(["node", DRIVERS / "drive_acp_ts.mjs", *PATIENCE, "--url", url], ACP_SDK_DIR=str(modules()))
 
 
 @pytest.mark.parametrize("deflate", [True, False])
 async def test_the_iflow_python_sdk(tmp_path: Path, deflate: bool) -> None:
     flags = [] if deflate else ["--no-deflate"]
     async with staged(tmp_path) as stage, stage.listening("--no-token", *flags) as url:
-        await stage.drive([python(), DRIVERS / "drive_iflow_py.py", "--url", url])
+        await stage.drive([python(), DRIVERS / "drive_iflow_py.py", *PATIENCE, "--url", url])
 
 
 @pytest.mark.parametrize("deflate", [True, False])
