@@ -9,6 +9,7 @@ every rule, and imports nothing heavy.
     pages          "endless": every page has another cursor; "same": the same cursor for ever
     at_start       "hang", "die", "junk", "slow", "huge", "silent" (no answer to server/discover), "twice"
     count_file     a file that counts starts
+    gate_file      a file that it waits for before it answers anything
     pid_file       where it writes its process id
     modern         speaks the newer era: answers server/discover, and calls may answer with a task
     values         what completion/complete knows: a list for each argument's name, filtered by what was typed
@@ -96,6 +97,8 @@ class HostileServer:
                 time.sleep(0.5)
             case _:
                 pass
+        while "gate_file" in self.spec and not Path(self.spec["gate_file"]).exists():
+            time.sleep(0.02)
         while True:
             self.handle(self.read())
 

@@ -62,10 +62,10 @@ async def opened(cwd: Path, servers: dict[str, Json], script: Script) -> AsyncIt
         strict_mcp=True,
         asks=ALL_ASKS,
         allowed_tools=tuple(f"mcp__{name}" for name in servers),
-        env={"WEFT_MCP_WAIT": "25000"},
+        env={"WEFT_MCP_WAIT": "60000"},
         persist=False,
     )
-    with anyio.fail_after(60):
+    with anyio.fail_after(180):
         async with connect(options, Overrides(provider=run.provider)) as connection:
             yield connection, run
 

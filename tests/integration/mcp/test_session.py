@@ -12,8 +12,9 @@ import anyio
 from weft.agent.options import ALL_ASKS, SessionOptions
 from weft.connect.port import Connection
 from weft.schema.commands import AppCall, Command, Complete, InputGiven, PermissionAnswered, Prompt, ServerCommand
-from weft.schema.content import text_of
+from weft.schema.content import ToolUse, text_of
 from weft.schema.events import AgentEvent, Completed, InputRequested, Notice, PermissionAsked, ToolEnded, TurnEnded
+from weft.schema.messages import Request
 from weft.sdk.compose import Overrides, connect
 from weft.testing.scripted import Script, ScriptedProvider, call
 
@@ -212,8 +213,14 @@ async def test_what_only_a_server_knows_completes_a_prompt_that_is_typed(tmp_pat
 
 async def test_on_the_very_first_run_the_model_can_wait_for_servers_that_are_starting(tmp_path: Path):
     """Nobody knows their tools yet, and the first request does not wait: the model is told, and may."""
-    servers = {"s": entry(tools=["echo"], at_start="slow"), "dies": entry(at_start="die")}
-    provider = ScriptedProvider([call("ToolSearch", query="echo"), call("mcp__s__echo", a=1), "done"])
+    gate = tmp_path / "gate"
+    servers = {"s": entry(tools=["echo"], gate_file=str(gate)), "dies": entry(at_start="die")}
+
+    def search(request: Request) -> ToolUse:
+        gate.touch()
+        return call("ToolSearch", query="echo")
+
+    provider = ScriptedProvider([search, call("mcp__s__echo", a=1), "done"])
     options = SessionOptions(
         cwd=tmp_path,
         mcp_configs=(json.dumps({"mcpServers": servers}),),
