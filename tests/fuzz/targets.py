@@ -18,6 +18,7 @@ from weft.protocols import (
     msgpack_rpc,
     openai_server,
     payloads,
+    session_lines,
     sse,
 )
 from weft.protocols.acp import frames
@@ -124,9 +125,14 @@ BODY = json.dumps({"model": "m", "max_tokens": 5, "messages": [{"role": "user", 
 PATCH = b"*** Begin Patch\n*** Update File: a\n@@ x\n-a\n+b\n*** End Patch\n"
 UNIFIED = b"--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
 
+DO = b'{"line":"do","command":{"command":"Prompt","content":[{"type":"text","text":"x"},{"type":"odd"}]}}'
+TOLD = b'{"line":"told","event":{"event":"PromptAdded","id":"p","content":[{"type":"text","text":"x"},{"type":"odd"}]}}'
+
 TARGETS = (
     Target("jsonl", lambda d: in_pieces(jsonl.JsonLines, d), seeds=(RPC + ANSWER,)),
     Target("sse", lambda d: in_pieces(sse.SseDecoder, d), seeds=(EVENTS,)),
+    Target("host line", session_lines.decode_host_line, seeds=(DO, b'{"line":"answered","id":1,"value":{}}')),
+    Target("session line", session_lines.decode_session_line, seeds=(TOLD, b'{"line":"withdrawn","id":1}')),
     Target("jsonrpc", peer, seeds=(RPC + ANSWER + CALL,)),
     Target("partial_json", partial, (RemoteProtocolError, ValueError), (b'{"a": [1, "\\u00e9", {"b": nul',)),
     Target("payloads", lambda d: in_pieces(payloads.PayloadDecoder, d), seeds=(b'data: {"bytes":"e30="}\n\n',)),

@@ -1,5 +1,6 @@
 """The agent in this process and in a child: the same conversation gives the same events, field by field."""
 
+import os
 import re
 import shutil
 import signal
@@ -172,13 +173,13 @@ async def play(
 
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{8,32}\b")
-_TIMES = {"duration", "api_duration", "first_token", "delay", "totalDurationMs"}
+_TIMES = re.compile(r"duration|seconds|_ms$|_at$|Ms$|first_token|delay", re.IGNORECASE)
 
 
 def plain(value: Any) -> Any:
     """Without what differs from run to run: ids and times."""
     if isinstance(value, dict):
-        return {key: 0 if key in _TIMES else plain(item) for key, item in value.items()}
+        return {key: 0 if _TIMES.search(str(key)) else plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return _ID.sub("<id>", value) if isinstance(value, str) else value
@@ -323,6 +324,29 @@ async def test_a_child_that_dies_ends_its_turn_and_goes_on_where_it_was(tmp_path
                 assert (await client.ask("are you there?")).text == "still here"
                 assert client.info.session_id == session_id
         assert "hello" in str(server.requests[-1].body["messages"])
+
+
+async def test_a_client_that_is_cancelled_leaves_no_process_behind(tmp_path: Path, fresh_home: Path):
+    async def never(given: Json, tool_use_id: str | None) -> None:
+        await anyio.sleep_forever()
+
+    slow = Answer(blocks=(Text("word " * 2000),), piece=5, delay=0.05)
+    pid = 0
+    async with FakeAnthropic([slow]) as server:
+        chosen = options(server, tmp_path, fresh_home, process=True, hooks={"SessionEnd": [never]})
+        with anyio.fail_after(LIMIT), anyio.CancelScope() as scope:
+            async with weft.Client(chosen) as client:
+                await client.send("go")
+                async for event in client.receive():
+                    if isinstance(event, Streamed):
+                        connection = client.connection
+                        assert isinstance(connection, ChildConnection)
+                        assert connection.child is not None
+                        pid = connection.child.pid
+                        scope.cancel()
+    assert pid
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 async def test_what_lives_in_this_process_alone_is_refused_at_once(tmp_path: Path):

@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 START_LIMIT = 60.0
 END_LIMIT = 15.0
+LAST_WORDS = 10.0
+"""Seconds that it has to end by itself after it has closed its output, or said a line without end."""
 CallFunction = Callable[[Call], Awaitable[object]]
 
 
@@ -160,11 +162,20 @@ class ChildConnection:
         return "; ".join(self._said[-3:]) or None
 
     async def _read(self, child: Child, stream: LineStream) -> None:
-        while (line := await stream.receive()) is not None:
-            try:
-                self._take(line, stream)
-            except RemoteProtocolError as error:
-                logger.warning("the child said what cannot be read: %s", error)
+        try:
+            while (line := await stream.receive()) is not None:
+                try:
+                    self._take(line, stream)
+                except RemoteProtocolError as error:
+                    logger.warning("the child said what cannot be read: %s", error)
+        except anyio.get_cancelled_exc_class():
+            # Nobody will answer its calls any more: it must not wait for that.
+            if child.stdin is not None:
+                child.stdin.close()
+            raise
+        with anyio.move_on_after(LAST_WORDS):
+            await child.wait()
+        await child.kill()
         code = await child.wait()
         for scope in list(self._running.values()):
             scope.cancel()

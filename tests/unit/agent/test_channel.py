@@ -1,7 +1,7 @@
 """The channel merges deltas when the reader is slow, and loses nothing."""
 
 import anyio
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.agent.channel import Channel, merged
@@ -44,6 +44,7 @@ async def test_a_reader_that_waits_gets_what_is_put_later():
     assert seen == [Notice(text="n")]
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.text(max_size=3), st.none()), max_size=40), st.integers(0, 5))
 def test_no_text_and_no_other_event_is_ever_lost(pieces: list[str | None], limit: int):
     channel = Channel(limit=limit)

@@ -60,6 +60,8 @@ HookFunction = Callable[[Json, str | None], Awaitable[Json | None]]
 HostServer = Callable[[Json], Awaitable[Json]]
 BASE = ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
 START_LIMIT = 60.0
+LAST_WORDS = 10.0
+"""Seconds that it has to end by itself after it has closed its output, or said a line without end."""
 ENDED = "the agent ended"
 
 
@@ -227,6 +229,9 @@ class StreamJsonConnection:
                 await self._take(line)
             except (RemoteProtocolError, TransportError) as error:
                 logger.warning("%s: %s", self._options.name, error)
+        with anyio.move_on_after(LAST_WORDS):
+            await child.wait()
+        await child.kill()
         code = await child.wait()
         for waiting in list(self._waiting.values()):
             waiting.set(ControlResponse("", error=f"{ENDED} with exit code {code}"))
