@@ -204,6 +204,9 @@ SERVERS = (
         *("S38", "a web page's Origin, null, look-alikes", "refused, also with the token"),
         _IDE + "test_a_web_page_is_refused_even_with_the_token",
         _WEB + "test_another_origin_gets_no_socket_even_with_the_cookie",
+        _WEB + "test_a_frame_is_let_in_only_where_the_person_allowed_it",
+        _WEB + "test_nobody_is_allowed_to_embed_by_a_word_that_lets_anybody_in",
+        "e2e/web/test_frames.py::test_nobody_else_can_show_it_in_a_frame",
         _PROXY + "test_a_web_page_is_refused_even_with_the_nonce",
     ),
     _r(
@@ -225,6 +228,9 @@ SERVERS = (
         _IDE + "test_noise_ends_at_most_its_own_socket",
         _WEB + "test_nonsense_on_the_socket_is_answered_and_then_cut_off",
         _WEB + "test_a_frame_that_is_too_large_closes_only_that_socket",
+        _WEB + "test_a_frame_that_is_not_masked_closes_the_socket",
+        _WEB + "test_pieces_and_a_flood_of_pings_do_no_harm",
+        _WEB + "test_a_head_that_does_not_come_whole_in_time_ends_its_connection",
         _PROXY + "test_slow_clients_are_left",
         _PROXY + "test_heads_and_bodies_that_are_too_large_are_refused",
         "unit/ide/test_host.py::test_an_id_that_is_in_use_is_refused_and_so_is_a_flood",
@@ -299,6 +305,7 @@ ORDERS = (
         "pictures and links that carry data out",
         "not fetched",
         "unit/web/test_markdown.py::test_hostile_markdown_runs_nothing_and_fetches_nothing",
+        "e2e/web/test_pages.py::test_a_hostile_message_does_nothing",
     ),
     _r(
         *("S55", "curl, ping, name lookups", "no network in the box; asked about without"),
