@@ -18,7 +18,7 @@ from weft.schema.events import (
     TurnEnded,
     TurnReason,
 )
-from weft.schema.messages import Usage
+from weft.schema.messages import Totals, Usage
 from weft.schema.stream import (
     BlockDelta,
     BlockStart,
@@ -194,6 +194,7 @@ def turn_ended(raw: Json, turn_id: str) -> TurnEnded:
         usage=usage_of(raw.get("usage")),
         total_cost=amount(raw, "total_cost_usd"),
         models=models_of(raw),
+        totals=_totals(raw.get("session_totals")),
         duration=amount(raw, "duration_ms") / 1000,
         api_duration=amount(raw, "duration_api_ms") / 1000,
         denials=denials_of(raw),
@@ -264,3 +265,11 @@ def denials_of(raw: Json) -> tuple[Denial, ...]:
             given = row.get("tool_input")
             found.append(Denial(text(row, "tool_name"), text(row, "tool_use_id"), given if is_json(given) else {}))
     return tuple(found)
+
+
+def _totals(value: object) -> Totals:
+    """What our own agent tells of the whole session; others do not."""
+    try:
+        return msgspec.convert(value, Totals) if value is not None else Totals()
+    except msgspec.ValidationError:
+        return Totals()
