@@ -25,9 +25,11 @@ def outside() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("behavior", ["allow", "deny"])
+@pytest.mark.parametrize(
+    ("behavior", "without"), [("allow", True), ("deny", True), ("deny", "true"), ("deny", "True"), ("deny", 1)]
+)
 async def test_it_is_asked_again_without_the_sandbox_and_the_person_decides(
-    behavior: Literal["allow", "deny"], tmp_path: Path, outside: Path
+    behavior: Literal["allow", "deny"], without: object, tmp_path: Path, outside: Path
 ):
     assert available()[0] != "none", "this machine has no sandbox to test"
     build, target = tmp_path / "build.sh", outside / "made"
@@ -35,7 +37,7 @@ async def test_it_is_asked_again_without_the_sandbox_and_the_person_decides(
     build.chmod(0o755)
     script = [
         call("Bash", id="in", command="./build.sh"),
-        call("Bash", id="out", command="./build.sh", dangerouslyDisableSandbox=True),
+        call("Bash", id="out", command="./build.sh", dangerouslyDisableSandbox=without),
         "Done.",
     ]
     asked: list[str] = []

@@ -14,6 +14,7 @@ from weft.schema.commands import PermissionAnswered
 from weft.schema.content import Json, ToolUse
 from weft.schema.display import Display
 from weft.schema.events import AgentEvent, Notice, PermissionAsked
+from weft.settings.layers import as_object
 from weft.tools.port import AnyTool
 
 NOT_ASKED = (
@@ -39,6 +40,13 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     stop: str | None = None
     deferred: bool = False
     """A hook put the call off: it is not run, and the turn ends with it."""
+
+
+def as_understood(args: msgspec.Struct, value: Json) -> Json:
+    """The input as the tool reads it: defaults filled in, strings that stand for numbers and booleans as such, other
+    spellings of a name as the right one. The gate must not judge another call than the one that is run."""
+    read = as_object(msgspec.to_builtins(args, enc_hook=str))
+    return {**value, **{key: item for key, item in read.items() if item is not None}}
 
 
 class Permission:
@@ -99,7 +107,7 @@ class Permission:
         args = tool.decode(value)
         call = Call(
             name=tool.name,
-            input=value,
+            input=as_understood(args, value),
             group=tool.group,
             kind=tool.kind,
             read_only=tool.is_read_only(args),

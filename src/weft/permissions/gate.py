@@ -439,7 +439,8 @@ def _with_suggestions(decision: Decision, suggestions: tuple[RuleSuggestion, ...
 
 
 def _leaves_the_box(input: Json) -> bool:
-    return input.get("dangerouslyDisableSandbox") is True or input.get("disable_sandbox") is True
+    """Whatever a lenient reader might take for a yes."""
+    return any(input.get(key) not in (None, False) for key in ("dangerouslyDisableSandbox", "disable_sandbox"))
 
 
 def _input_paths(tool: str, input: Json) -> list[str]:
@@ -450,4 +451,5 @@ def _input_paths(tool: str, input: Json) -> list[str]:
 
 def _name_value(tool: str, input: Json) -> str:
     keys = {"Task": ("subagent_type", "agent"), "Skill": ("skill", "command", "name")}.get(tool, ())
-    return next((value for key in keys if isinstance(value := input.get(key), str) and value), "")
+    default = "general-purpose" if tool == "Task" else ""
+    return next((value for key in keys if isinstance(value := input.get(key), str) and value), default)

@@ -36,10 +36,21 @@ def _texts(verdict: Verdict, command: str) -> list[str]:
     if any(part.path for part in asked):
         return []
     rules = [_rule(part) for part in asked] if verdict.analysis.line is not None else [None]
+    if any(_runs_its_input(part) for part in asked):
+        # By itself such a rule would let anything pass that can be piped into it.
+        rules = [None] if len(verdict.parts) > 1 else []
     if None in rules:
         whole = _exact(command)
         return [whole] if whole else []
     return list(dict.fromkeys(rule for rule in rules if rule))
+
+
+def _runs_its_input(part: Part) -> bool:
+    """An interpreter without a script: `sh`, `python3 -`, `bash -s x`."""
+    words = part.text.split()
+    if not words or program(words[0]) not in _INTERPRETERS:
+        return False
+    return all(word.startswith("-") for word in words[1:]) or "-s" in words or "-" in words
 
 
 def _rule(part: Part) -> str | None:
