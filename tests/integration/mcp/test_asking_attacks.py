@@ -19,7 +19,7 @@ NO = InputAnswer("decline")
 
 async def ready(host: Host) -> None:
     with anyio.fail_after(30):
-        await host.settle(10)
+        await host.settle(60)
     assert host.servers()[0].state == "ready", host.servers()
 
 

@@ -52,7 +52,7 @@ async def test_nobody_is_sent_anywhere_before_they_ask_for_a_login(open_host: Op
     person = Browser()
     async with FakeOAuth() as server, open_host(remote(server), ask_input=person) as host:
         with anyio.fail_after(30):
-            await host.settle(10)
+            await host.settle(60)
         assert host.servers()[0].state == "needs_auth" and "weft mcp login web" in (host.servers()[0].error or "")
         assert person.shown == []
 
@@ -70,7 +70,7 @@ async def test_t25_a_login_names_the_server_and_its_rights_and_is_kept_for_the_p
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
         async with open_host(remote(server)) as host:
             with anyio.fail_after(30):
-                await host.settle(10)
+                await host.settle(60)
             assert host.servers()[0].state == "ready" and server.tokens == 1
 
 
@@ -259,7 +259,7 @@ async def test_an_expired_token_is_refreshed_where_it_came_from_also_after_a_res
         await logins.set_tokens(tokens.model_copy(update={"expires_in": -10}))
         async with open_host(remote(server)) as host:
             with anyio.fail_after(30):
-                await host.settle(10)
+                await host.settle(60)
             assert host.servers()[0].state == "ready"
         assert any("refresh_token" in body for _, path, _, body in server.requests if path == "/token")
 
@@ -277,7 +277,7 @@ async def test_without_its_origin_a_refresh_token_goes_nowhere(open_host: OpenHo
         logins.set_extra("metadata", "")
         async with open_host(remote(server)) as host:
             with anyio.fail_after(30):
-                await host.settle(10)
+                await host.settle(60)
             assert host.servers()[0].state == "needs_auth"
         assert not any("refresh_token=" in body for _, _, _, body in server.requests)
 

@@ -32,7 +32,7 @@ def served(folder: Path, *arguments: str, **more: Any) -> ServerConfig:
 
 async def ready(host: Host) -> None:
     with anyio.fail_after(60):
-        await host.settle(20)
+        await host.settle(60)
     assert host.servers()[0].state == "ready", host.servers()
 
 

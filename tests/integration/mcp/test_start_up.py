@@ -118,7 +118,7 @@ async def test_with_ten_servers_one_hanging_and_one_dying_the_first_request_is_n
 async def test_tools_that_were_approved_are_offered_before_the_server_is_up_and_calls_wait(open_host: OpenHost):
     config = hostile(tools=["echo"], at_start="slow")
     async with open_host(config) as host:
-        await host.settle(10)
+        await host.settle(60)
     async with open_host(config) as host:
         assert [tool.name for tool in host.tools()] == ["echo"]
         assert host.servers()[0].state in ("disconnected", "connecting", "initializing")
@@ -133,7 +133,7 @@ async def test_the_states_are_those_of_the_machine_in_their_order(open_host: Ope
         on_change=lambda kind, _server: seen.append(host.servers()[0].state) if kind == "state" else None,
     )
     async with host:
-        await host.settle(10)
+        await host.settle(60)
         await host.reconnect("bad")
         with anyio.fail_after(30):
             while seen.count("ready") < 2:
@@ -169,7 +169,7 @@ async def main():
     args = ("-m", "weft.testing.mcp_server", json.dumps(spec))
     config = ServerConfig(name="s", command=sys.executable, args=args, protocol="legacy")
     async with Host((config,), HostOptions(cwd=Path.cwd(), home=Path(sys.argv[2]), start_delay=0.0)) as host:
-        await host.settle(20)
+        await host.settle(60)
         result = await host.call("s", "child", {})
         print(result.content[0].text, flush=True)
         await anyio.sleep_forever()

@@ -21,7 +21,7 @@ PLAIN = {"type": "object"}
 
 async def ready(host: Host, *names: str) -> None:
     with anyio.fail_after(30):
-        await host.settle(10)
+        await host.settle(60)
     states = {info.name: (info.state, info.error) for info in host.servers()}
     for name in names:
         assert states[name][0] == "ready", states
@@ -209,7 +209,7 @@ async def test_t14_a_schema_bomb_costs_nothing(open_host: OpenHost):
 async def test_t14_a_server_that_keeps_asking_for_input_is_stopped(open_host: OpenHost):
     config = msgspec.structs.replace(hostile(tools=["again", "echo"], modern=True), protocol="auto")
     async with open_host(config) as host:
-        await host.settle(30)
+        await host.settle(60)
         with anyio.fail_after(60):
             result = await host.call("bad", "again", {})
             assert result.is_error and "kept asking for more input" in text_of(result.content)

@@ -22,7 +22,7 @@ from weft.tools.tasks import BackgroundTasks
 
 async def ready(host: Host) -> None:
     with anyio.fail_after(30):
-        await host.settle(15)
+        await host.settle(60)
     assert host.servers()[0].state == "ready", host.servers()
 
 
@@ -71,7 +71,7 @@ async def test_a_websocket_that_is_refused_is_a_failed_server(open_host: OpenHos
     config = ServerConfig(name="ws", transport="ws", url="ws://127.0.0.1:9/")
     async with open_host(config, reconnects=0) as host:
         with anyio.fail_after(30):
-            await host.settle(10)
+            await host.settle(60)
         assert host.servers()[0].state == "failed" and "cannot connect" in (host.servers()[0].error or "")
 
 
