@@ -62,6 +62,13 @@ def test_nothing_is_looked_at_when_little_was_made(collections: Collections) -> 
     assert collections.seen == []
 
 
+def test_after_typing_the_pause_makes_up_for_what_was_held_back(collections: Collections) -> None:
+    collections.pending = 0
+    gc.disable()
+    Pace().look(monotonic() + 2 * pace.QUIET)
+    assert collections.seen == [2] and gc.isenabled()
+
+
 def test_somebody_who_never_pauses_does_not_fill_the_memory(collections: Collections) -> None:
     one = Pace()
     began = monotonic()

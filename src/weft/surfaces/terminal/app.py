@@ -4,11 +4,12 @@ is in `actions` and `screens`. Only what the first paint needs is imported here.
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import anyio
 import anyio.abc
 from textual import events
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -36,6 +37,13 @@ ROOMY = 36
 """Rows from which the list of what is to be done stays while something is asked."""
 FRAME = 1 / 30
 """Seconds between two paints of what streams; more when a paint takes long."""
+
+
+def keep_alt_digits() -> None:
+    """Textual takes Alt and a digit for the letter that a Mac's keyboard has there. Here they choose a tab."""
+    known = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
+    for digit in range(1, 10):
+        known.pop(f"\x1b{digit}", None)
 
 
 class TerminalApp(Actions, App[int]):
@@ -78,6 +86,7 @@ class TerminalApp(Actions, App[int]):
     ]
 
     def __init__(self, parts: Parts, group: anyio.abc.TaskGroup) -> None:
+        keep_alt_digits()
         colour = not parts.env.get("NO_COLOR")
         super().__init__(ansi_color=None if colour else True)
         self.parts = parts

@@ -64,8 +64,9 @@ class Pace:
                 self._last_look = now
             return
         self._last_look = now
+        held_back = not gc.isenabled()
         gc.enable()
-        if gc.get_count()[2] >= ENOUGH:
+        if held_back or gc.get_count()[2] >= ENOUGH:
             # Textual remembers the colours of the last thousand widgets, and with them all that those had painted.
             StylesCache.get_inner_outer.cache_clear()
             gc.collect()
