@@ -122,6 +122,8 @@ def agents() -> list[Agent]:
     kimi_node = str(_npm("kimi", ".bin/node"))
     vibe, aider, mini, openhands = (EXTRA / name / "venv" / "bin" / PYPI[name][1] for name in PYPI)
     weft = Path(sys.executable).parent / "weft"
+    # As a person has it: the wheel in an environment of its own, on the Python of the system.
+    installed = EXTRA / "weft" / "venv" / "bin" / "weft"
     anthropic = {"ANTHROPIC_API_KEY": "fake"}
     claude_env = {
         **anthropic,
@@ -130,11 +132,14 @@ def agents() -> list[Agent]:
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }
     return [
-        Agent(
-            "weft",
-            weft,
-            lambda p: [str(weft), "-p", p, "--allowedTools", "Bash"],
-            lambda base: {**anthropic, "ANTHROPIC_BASE_URL": base},
+        *(
+            Agent(
+                name,
+                binary,
+                lambda p, binary=binary: [str(binary), "-p", p, "--allowedTools", "Bash"],
+                lambda base: {**anthropic, "ANTHROPIC_BASE_URL": base},
+            )
+            for name, binary in (("weft", weft), ("weft-installed", installed))
         ),
         Agent(
             "claude",

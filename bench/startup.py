@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from agents import EXTRA, PYPI, Agent, agents
+from agents import EXTRA, PYPI, ROOT, Agent, agents
 from model import Model, model
 
 LIMIT = 240
@@ -165,22 +165,45 @@ def table(rows: list[Row]) -> str:
 
 
 def targets(rows: list[Row]) -> list[str]:
-    """What was promised, against the best peer of this run."""
-    ours = next(r for r in rows if r.agent == "weft")
-    peers = [r for r in rows if r.agent != "weft"]
+    """What was promised, against the best peer of this run, as the peer's users start it: `codex-binary` is a part of
+    `codex`, and has a line of its own."""
+    own = [r for r in rows if r.agent in ("weft", "weft-installed")]
+    others = [r for r in rows if r not in own]
+    peers = [r for r in others if r.agent != "codex-binary"]
+    if not peers:
+        return []
+    lines = [line for ours in own for line in _against(ours, peers)]
+    for part in (r for r in others if r not in peers):
+        lines += [f"{ours.agent}, CPU: {ours.cpu / part.cpu:.2f} of {part.agent} alone" for ours in own]
+    return lines
+
+
+def _against(ours: Row, peers: list[Row]) -> list[str]:
     best = {
         "CPU": (ours.cpu, min(r.cpu for r in peers), 0.5),
         "memory": (ours.memory, min(r.memory for r in peers), 0.4),
         "tool turn": (ours.turn or 0.0, min(r.turn for r in peers if r.turn is not None), 0.34),
     }
     return [
-        f"{name}: {mine / peer:.2f} of the best peer (promised: at most {limit}) "
+        f"{ours.agent}, {name}: {mine / peer:.2f} of the best peer (promised: at most {limit}) "
         + ("met" if mine <= limit * peer else "MISSED")
         for name, (mine, peer, limit) in best.items()
     ]
 
 
+def install_weft() -> None:
+    """This checkout, as a package of its own on the system's Python."""
+    venv = EXTRA / "weft" / "venv"
+    system = "/usr/bin/python3"
+    env = {**os.environ, "UV_SYSTEM_CERTS": "1"}
+    subprocess.run(["uv", "venv", "-q", "--clear", "-p", system, str(venv)], env=env, check=True)
+    python = str(venv / "bin" / "python")
+    command = ["uv", "pip", "install", "-q", "-p", python, "-c", "constraints.txt", "."]
+    subprocess.run(command, cwd=ROOT, env=env, check=True)
+
+
 def install() -> None:
+    install_weft()
     for name, (packages, _) in PYPI.items():
         venv = EXTRA / name / "venv"
         if (venv / "bin" / PYPI[name][1]).exists():

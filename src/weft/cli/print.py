@@ -1,5 +1,6 @@
 """`weft -p`: reads the prompt, opens a session, prints the answer."""
 
+import os
 import sys
 from typing import TYPE_CHECKING, cast
 
@@ -59,8 +60,17 @@ async def _run(arguments: Arguments, text: str) -> int:
     async with connection:
         collecting()
         return await run_interruptible(
-            lambda: printing.run(connection, Prompt(text), printer), lambda: printing.interrupt(connection)
+            lambda: printing.run(connection, Prompt(text), printer, patience=_patience()),
+            lambda: printing.interrupt(connection),
         )
+
+
+def _patience() -> float:
+    """How long background work is waited for: `CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS`, where it is set."""
+    from weft.serve.print import PATIENCE
+
+    text = os.environ.get("CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", "")
+    return int(text) / 1000 if text.isdecimal() else PATIENCE
 
 
 def _translator(arguments: Arguments) -> "Translator":

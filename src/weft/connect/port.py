@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from weft.schema.commands import Command
 from weft.schema.events import AgentEvent, SessionInfo
@@ -33,3 +33,13 @@ class Connection(Protocol):
     async def send(self, command: Command) -> None: ...
 
     def events(self) -> AsyncIterator[AgentEvent]: ...
+
+
+@runtime_checkable
+class Finishing(Protocol):
+    """A connection that knows when nothing more will come of itself."""
+
+    async def finish(self) -> None:
+        """No more prompts will be sent: returns when those that were are done and no background work runs; then the
+        events end."""
+        ...

@@ -1,13 +1,25 @@
 """`weft -p`: one prompt, one answer, an exit code that tells how it went."""
 
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Literal
 
-from weft.connect.port import Connection
+import anyio
+
+from weft.connect.port import Connection, Finishing
 from weft.schema.commands import Cancel, Prompt
 from weft.schema.content import Json
-from weft.schema.events import GOOD_ENDS, AgentEvent, MessageDone, Notice, Retrying, TaskChanged, TaskInfo, TurnEnded
+from weft.schema.events import (
+    GOOD_ENDS,
+    AgentEvent,
+    MessageDone,
+    Notice,
+    Retrying,
+    TaskChanged,
+    TurnEnded,
+    TurnStarted,
+)
 from weft.schema.wire import encode
 
 if TYPE_CHECKING:
@@ -15,6 +27,8 @@ if TYPE_CHECKING:
 
 OK, FAILED, REFUSED, INTERRUPTED = 0, 1, 3, 130
 Format = Literal["text", "json", "stream-json"]
+PATIENCE = 600.0
+"""Seconds that background work may go on after an answer."""
 
 
 class Printer:
@@ -34,7 +48,7 @@ class Printer:
         self._translator = translator
         self._verbose = verbose
         self._write = write
-        self._note = note
+        self.note = note
         self._all: list[Json] = []
         self._result: Json | None = None
         self.exit_code = FAILED
@@ -62,12 +76,12 @@ class Printer:
             case TurnEnded():
                 self._write(answer(event).encode() + b"\n")
             case Notice(text=text, level="warning" | "error"):
-                self._note(text)
+                self.note(text)
             case Retrying(message=message, delay=delay) if self._verbose:
-                self._note(f"{message} Trying again in {delay:.1f} s.")
+                self.note(f"{message} Trying again in {delay:.1f} s.")
             case MessageDone(reply=reply, parent=None, error=None) if self._verbose and reply.tool_uses:
                 for use in reply.tool_uses:
-                    self._note(f"· {use.name} {encode(use.input).decode()[:200]}")
+                    self.note(f"· {use.name} {encode(use.input).decode()[:200]}")
             case _:
                 pass
 
@@ -94,25 +108,49 @@ def exit_code(event: TurnEnded, *, refusals: bool) -> int:
     return REFUSED if refusals and event.denials else OK
 
 
-async def run(connection: Connection, prompt: Prompt, printer: Printer) -> int:
-    """Plays one prompt to its end, and the turns that background work starts after it."""
+async def run(connection: Connection, prompt: Prompt, printer: Printer, *, patience: float = PATIENCE) -> int:
+    """Plays one prompt to its end, and the turns that background work starts after it. What still runs in the
+    background `patience` seconds after a turn is left to be ended with the session; a turn that ended badly waits for
+    nothing."""
     await connection.send(prompt)
-    running: dict[str, TaskInfo] = {}
-    waiting = False
-    async for event in connection.events():
-        printer.show(event)
-        if isinstance(event, TaskChanged) and event.task.background:
-            if event.task.state == "running":
-                running[event.task.id] = event.task
-            else:
-                running.pop(event.task.id, None)
-                waiting = waiting and not (event.task.kind == "shell" and not running)
-        if isinstance(event, TurnEnded):
-            waiting = any(task.kind == "agent" for task in running.values())
-            if not waiting:
-                break
+    if isinstance(connection, Finishing):
+        await _all_turns(connection, connection.finish, printer, patience)
+    else:
+        await _one_turn(connection, printer)
     printer.close()
     return printer.exit_code
+
+
+async def _all_turns(
+    connection: Connection, finish: Callable[[], Coroutine[object, object, None]], printer: Printer, patience: float
+) -> None:
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as group:
+            group.start_soon(finish)
+            async for event in connection.events():
+                printer.show(event)
+                if isinstance(event, TurnStarted):
+                    scope.deadline = math.inf
+                elif isinstance(event, TurnEnded):
+                    scope.deadline = anyio.current_time() + patience
+                    if event.reason not in GOOD_ENDS:
+                        group.cancel_scope.cancel()
+    if scope.cancelled_caught:
+        printer.note(f"Background work still ran {patience:.0f} s after the answer, and is ended.")
+
+
+async def _one_turn(connection: Connection, printer: Printer) -> None:
+    """Another agent, whose events do not end by themselves: it is done when a turn ends and no agent of its works."""
+    running: set[str] = set()
+    async for event in connection.events():
+        printer.show(event)
+        if isinstance(event, TaskChanged) and event.task.background and event.task.kind == "agent":
+            if event.task.state == "running":
+                running.add(event.task.id)
+            else:
+                running.discard(event.task.id)
+        if isinstance(event, TurnEnded) and not running:
+            return
 
 
 def stdout_writer() -> Callable[[bytes], None]:
