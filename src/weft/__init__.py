@@ -14,10 +14,14 @@ if TYPE_CHECKING:
         Options,
         TurnFailed,
         delete_session,
+        export_session,
         fork_session,
         list_sessions,
         query,
         read_session,
+        rename_session,
+        rewind_session,
+        search_sessions,
         tool,
     )
 
@@ -29,10 +33,14 @@ __all__ = [
     "TurnFailed",
     "__version__",
     "delete_session",
+    "export_session",
     "fork_session",
     "list_sessions",
     "query",
     "read_session",
+    "rename_session",
+    "rewind_session",
+    "search_sessions",
     "tool",
 ]
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.driving import ended, session, turn
 from tests.integration.test_agents import define, last_results
+from tests.integration.test_cli import environment, weft
 from weft.agent.definitions import find
 from weft.agent.folders import Where
 from weft.schema.content import ToolResult, text_of
@@ -25,6 +26,7 @@ from weft.schema.events import (
     TurnEnded,
 )
 from weft.schema.messages import Request
+from weft.testing.fake_anthropic import FakeAnthropic
 from weft.testing.scripted import Fail, call
 
 
@@ -382,3 +384,27 @@ async def test_a_definition_keeps_what_nobody_knows(tmp_path: Path):
     found = find(Where.of_this_machine(tmp_path))
     assert found["odd"].fields["future"] == ["1", "2"] or found["odd"].fields["future"] == [1, 2]
     assert "cloud" not in found
+
+
+@pytest.mark.parametrize("name", ["setting", "given", "filed", "github", "prompted", "mine"])
+async def test_an_agent_from_any_place_can_be_the_main_one(tmp_path: Path, fresh_home: Path, name: str):
+    """From settings, the command line, `.claude`, `.github`, a prompt file, and the person's own folder."""
+    (fresh_home / ".weft" / "agents").mkdir(parents=True)
+    own = {"agents": {"setting": {"description": "d", "prompt": "I am setting."}}}
+    (fresh_home / ".weft" / "settings.json").write_text(json.dumps(own))
+    (fresh_home / ".weft" / "agents" / "m.md").write_text("---\nname: mine\ndescription: d\n---\nI am mine.\n")
+    given = json.dumps({"given": {"description": "d", "prompt": "I am given."}})
+    define(tmp_path, "filed", "", "I am filed.")
+    for folder, file, head in (
+        ("agents", "github.agent.md", "description: d"),
+        ("prompts", "p.prompt.md", "name: prompted\nagent: agent\ndescription: d"),
+    ):
+        (tmp_path / ".github" / folder).mkdir(parents=True)
+        words = "I am github." if folder == "agents" else "I am prompted."
+        (tmp_path / ".github" / folder / file).write_text(f"---\n{head}\n---\n{words}\n")
+    async with FakeAnthropic(["ok"]) as server:
+        env = environment(server, fresh_home)
+        done = await weft("-p", "hi", "--agent", name, "--agents", given, cwd=tmp_path, env=env)
+        assert done.returncode == 0, done.stderr
+        system = json.dumps(server.requests[0].body["system"])
+    assert f"I am {name}." in system and "You are Weft" not in system

@@ -8,7 +8,16 @@ if TYPE_CHECKING:
     from weft.sdk.functions import tool
     from weft.sdk.one_turn import query
     from weft.sdk.options import Options
-    from weft.sdk.stored import delete_session, fork_session, list_sessions, read_session
+    from weft.sdk.stored import (
+        delete_session,
+        export_session,
+        fork_session,
+        list_sessions,
+        read_session,
+        rename_session,
+        rewind_session,
+        search_sessions,
+    )
 
 __all__ = [
     "Answer",
@@ -16,10 +25,14 @@ __all__ = [
     "Options",
     "TurnFailed",
     "delete_session",
+    "export_session",
     "fork_session",
     "list_sessions",
     "query",
     "read_session",
+    "rename_session",
+    "rewind_session",
+    "search_sessions",
     "tool",
 ]
 
@@ -29,6 +42,10 @@ _WHERE = {
     "Options": "options",
     "TurnFailed": "client",
     "delete_session": "stored",
+    "search_sessions": "stored",
+    "rewind_session": "stored",
+    "rename_session": "stored",
+    "export_session": "stored",
     "fork_session": "stored",
     "list_sessions": "stored",
     "query": "one_turn",

@@ -42,6 +42,7 @@ from weft.sdk.plugins import Plugins
 from weft.sdk.staff import Staff
 from weft.sessions.port import SessionLog, SessionStore
 from weft.settings import Settings, load_settings
+from weft.settings.layers import as_object
 from weft.tools.port import AnyTool
 from weft.workspace.port import Workspace
 
@@ -109,8 +110,10 @@ async def open_connection(options: SessionOptions, overrides: Overrides | None =
 def _own_agents(options: SessionOptions) -> set[str]:
     from weft.agent.definitions import find
 
-    where = Where.of_this_machine(options.cwd, setting_sources(options), options.plugin_dirs)
-    return {"weft", *find(where, given=options.agents)}
+    sources = setting_sources(options)
+    where = Where.of_this_machine(options.cwd, sources, options.plugin_dirs)
+    settings = load_settings(options.cwd, sources=sources, flag=options.settings, trusted=options.trust)
+    return {"weft", *find(where, given=options.agents, settings=as_object(settings.values.get("agents")))}
 
 
 async def build(options: SessionOptions, overrides: Overrides) -> Session:

@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 import weft
+from weft.errors import SessionError
 from weft.schema.commands import PermissionAnswered
 from weft.schema.content import Json, ToolResult
 from weft.schema.events import AgentEvent, PermissionAsked, PlanProposed, QuestionAsked, TurnEnded
+from weft.schema.records import UserRecord
 from weft.sdk.client import TurnFailed
 from weft.sdk.iflow import IFlowClient, IFlowError, IFlowOptions, RawDataClient, ValidationError, query, query_stream
 from weft.sdk.iflow_messages import AssistantMessage, PlanMessage, TaskFinishMessage, ToolCallMessage
@@ -160,6 +162,38 @@ async def test_a_client_keeps_its_conversation(tmp_path: Path):
     assert len(weft.list_sessions(tmp_path)) == 1
 
 
+async def test_every_verb_for_sessions_is_there_and_none_touches_another_file(tmp_path: Path):
+    async with weft.Client(options(tmp_path, "one", "two")) as client:
+        await client.ask("the first thing")
+        await client.ask("the second thing")
+        session_id = client.info.session_id
+    (row,) = weft.list_sessions(tmp_path)
+    assert (row.first_prompt, row.last_prompt) == ("the first thing", "the second thing")
+    source = next((Path.home() / ".weft").glob(f"projects/*/{session_id}.jsonl"))
+    bytes_before = source.read_bytes()
+    copy = weft.fork_session(session_id, cwd=tmp_path)
+    weft.rename_session(copy, "A  better name")
+    assert {row.title for row in weft.list_sessions(tmp_path)} == {"", "A better name"}
+    prompts = [record for record in weft.read_session(copy) if isinstance(record, UserRecord) and not record.meta]
+    assert weft.rewind_session(copy, prompts[1].origin.uuid) == "the second thing"
+    async with weft.Client(options(tmp_path, "three", resume=copy)) as client:
+        answer = await client.ask("the third thing")
+    assert answer.text == "three" and source.read_bytes() == bytes_before
+    hits = weft.search_sessions("third thing", tmp_path)
+    assert [hit.session.session_id for hit in hits] == [copy]
+    assert weft.search_sessions("nowhere at all") == []
+    markdown, html = weft.export_session(copy), weft.export_session(copy, "html")
+    assert "# A better name" in markdown and "the third thing" in markdown and "the second thing" not in markdown
+    assert html.lower().startswith("<!doctype html") and "the first thing" in html
+    for name in (weft.rename_session, weft.rewind_session):
+        with pytest.raises(SessionError):
+            name("11111111-1111-4111-8111-111111111111", "x")
+    async with weft.Client(options(tmp_path, "four", continue_latest=True)) as client:
+        assert client.info.session_id == copy
+    weft.delete_session(copy)
+    assert [row.session_id for row in weft.list_sessions(tmp_path)] == [session_id]
+
+
 def test_the_public_names_are_these():
     assert sorted(weft.__all__) == [
         "Answer",
@@ -168,10 +202,14 @@ def test_the_public_names_are_these():
         "TurnFailed",
         "__version__",
         "delete_session",
+        "export_session",
         "fork_session",
         "list_sessions",
         "query",
         "read_session",
+        "rename_session",
+        "rewind_session",
+        "search_sessions",
         "tool",
     ]
     assert all(getattr(weft, name) is not None for name in weft.__all__)
