@@ -11,7 +11,7 @@ import pytest
 
 from weft.schema.content import ToolUse
 from weft.testing.fake_anthropic import FakeAnthropic
-from weft.testing.fake_server import web_page
+from weft.testing.fake_server import fail, web_page
 
 HERE = Path(__file__).resolve().parents[2] / "src"
 
@@ -149,6 +149,15 @@ async def test_a_server_that_answers_with_html_is_named(tmp_path: Path, fresh_ho
         assert done.returncode == 1
         assert b"web page" in done.stdout
         assert b"Traceback" not in done.stderr + done.stdout
+
+
+async def test_a_model_that_the_server_does_not_have_is_named_with_what_to_do(tmp_path: Path, fresh_home: Path):
+    async with FakeAnthropic([fail(404, "model_not_found", "model: claude-nope")]) as server:
+        env = environment(server, fresh_home)
+        done = await weft("-p", "hi", "--model", "claude-nope", cwd=tmp_path, env=env)
+    assert done.returncode == 1
+    assert done.stdout == b"model: claude-nope. Check the model's name, and that this server has it.\n"
+    assert done.stderr == b""
 
 
 async def test_a_corrupt_line_in_a_session_is_left_out_and_the_rest_resumes(tmp_path: Path, fresh_home: Path):

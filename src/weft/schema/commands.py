@@ -73,12 +73,16 @@ class PlanAnswered(BaseCommand, frozen=True, tag=True):
 
 
 class InputGiven(BaseCommand, frozen=True, tag=True):
+    """Answers an `InputRequested`, once, while it is open. `content` is the filled form of an accepted one."""
+
     request_id: str
     action: Literal["accept", "decline", "cancel"]
     content: Json | None = None
 
 
 class SetMode(BaseCommand, frozen=True, tag=True):
+    """Any time; the next tool call is judged by it. A mode that policy forbids changes nothing."""
+
     mode: Mode
 
 
@@ -89,14 +93,20 @@ class SetModel(BaseCommand, frozen=True, tag=True):
 
 
 class SetThinking(BaseCommand, frozen=True, tag=True):
+    """Any time; the next request uses it."""
+
     thinking: ThinkingConfig
 
 
 class SetTitle(BaseCommand, frozen=True, tag=True):
+    """Any time; the conversation is listed under it."""
+
     title: str
 
 
 class Compact(BaseCommand, frozen=True, tag=True):
+    """Between turns, or queued behind the one that runs. `instructions` say what the summary must keep."""
+
     instructions: str = ""
 
 
@@ -109,6 +119,8 @@ class Rewind(BaseCommand, frozen=True, tag=True):
 
 
 class StopTask(BaseCommand, frozen=True, tag=True):
+    """While the task runs: it is ended, and `TaskChanged` tells so. For one that has ended it does nothing."""
+
     task_id: str
 
 
