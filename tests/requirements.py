@@ -163,6 +163,7 @@ ALGEBRA = (
         _POLICY + "test_deny_beats_ask_beats_allow_whatever_the_scopes",
         "contract/test_gate.py::test_a_deny_rule_wins_over_what_is_added_later",
         "unit/hooks/test_runner.py::test_the_strictest_verdict_wins_and_keeps_its_reason",
+        "integration/test_hook_events.py::test_a_permission_hook_cannot_put_an_input_in_place_that_a_rule_denies",
         _MODES + "test_a_deny_rule_holds_in_every_mode",
     ),
     _r("S31", "loosening what policy says", "refused", _POLICY + "test_policy_beats_flags_and_cannot_be_loosened"),
@@ -545,6 +546,7 @@ RELIABILITY = (
         "a cancel at any moment",
         "the turn ends, the next works",
         "suites/faults/test_turns.py::test_a_cancel_at_any_moment_ends_the_turn_and_the_next_one_works",
+        "contract/test_tool_cancel.py::test_a_call_cancelled_wherever_it_waits_leaves_nothing_half_done",
     ),
     _r(
         "R03",

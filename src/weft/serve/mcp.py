@@ -25,6 +25,7 @@ from mcp.server.stdio import stdio_server
 
 from weft import __version__
 from weft.agent.dispatch import run_tool
+from weft.agent.permission import as_understood
 from weft.permissions.gate import open_gate
 from weft.permissions.port import Call, Decision, Gate
 from weft.schema.content import Base64Source, Image, Json, Text, ToolUse
@@ -110,7 +111,7 @@ class Desk:
         return self._gate.decide(
             Call(
                 name=tool.name,
-                input=value,
+                input=as_understood(args, value),
                 group=tool.group,
                 kind=tool.kind,
                 read_only=tool.is_read_only(args),
