@@ -13,6 +13,18 @@ examples:
   eval "$(weft completion zsh)"                                      in ~/.zshrc, after compinit
   weft completion fish > ~/.config/fish/completions/weft.fish
 """
+MODES = ("default", "acceptEdits", "plan", "dontAsk", "smart", "bypassPermissions")
+ACTIONS = {
+    "completion": ("bash", "zsh", "fish"),
+    "mcp": (
+        "add", "add-json", "list", "get", "remove", "approve", "deny", "test", "import", "login", "logout", "serve",
+    ),
+    "model": ("list", "add", "use", "remove", "stop"),
+    "permissions": ("check", "list", "lint"),
+    "plugin": ("new", "list", "check", "forget"),
+    "sessions": ("list", "show", "search", "export", "rename", "fork", "rewind", "delete"),
+}  # fmt: skip
+"""What follows a subcommand. A test holds it to what the subcommands say of themselves."""
 
 
 def main(argv: list[str]) -> int:
@@ -34,7 +46,7 @@ class Choice:
     def __init__(self, flag: Flag) -> None:
         self.names = flag.names
         self.help = (flag.help or "").replace("'", "").replace(":", "").replace("[", "(").replace("]", ")")
-        self.choices = flag.choices
+        self.choices = MODES if "--permission-mode" in flag.names else flag.choices
         self.takes_value = flag.takes != "nothing"
 
 
@@ -55,6 +67,10 @@ def bash() -> str:
         for flag in flags()
         if flag.choices
     )
+    actions = "\n".join(
+        f"            {name}) COMPREPLY=($(compgen -W '{' '.join(words)}' -- \"$word\")); return ;;"
+        for name, words in ACTIONS.items()
+    )
     return f"""\
 _weft() {{
     local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
@@ -66,6 +82,11 @@ _weft() {{
         COMPREPLY=($(compgen -W '{words}' -- "$word"))
     elif [[ $COMP_CWORD -eq 1 ]]; then
         COMPREPLY=($(compgen -W '{" ".join(commands())}' -- "$word"))
+    elif [[ $COMP_CWORD -eq 2 ]]; then
+        case "$before" in
+{actions}
+        esac
+        COMPREPLY=($(compgen -f -- "$word"))
     else
         COMPREPLY=($(compgen -f -- "$word"))
     fi
@@ -81,6 +102,7 @@ def zsh() -> str:
         rows += [f"        '{name}[{flag.help}]{value}'" for name in flag.names]
     named = "\n".join(f"        '{name}:{line}'" for name, line in commands().items())
     flag_rows = " \\\n".join(rows)
+    actions = "\n".join(f"            {name}) compadd {' '.join(words)}; return ;;" for name, words in ACTIONS.items())
     return f"""\
 #compdef weft
 _weft() {{
@@ -91,6 +113,11 @@ _weft() {{
     if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
         _describe 'command' subcommands
         return
+    fi
+    if (( CURRENT == 3 )); then
+        case $words[2] in
+{actions}
+        esac
     fi
     _arguments -s \\
 {flag_rows} \\
@@ -103,6 +130,9 @@ compdef _weft weft
 def fish() -> str:
     lines = ["complete -c weft -f"]
     lines += [f"complete -c weft -n __fish_use_subcommand -a {name} -d '{line}'" for name, line in commands().items()]
+    for name, words in ACTIONS.items():
+        first = f"__fish_seen_subcommand_from {name}; and test (count (commandline -opc)) -eq 2"
+        lines.append(f"complete -c weft -n '{first}' -a '{' '.join(words)}'")
     for flag in flags():
         names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.names)
         value = f" -x -a '{' '.join(flag.choices)}'" if flag.choices else " -r -F" if flag.takes_value else ""
