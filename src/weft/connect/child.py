@@ -54,16 +54,23 @@ class ChildOptions(msgspec.Struct, frozen=True, kw_only=True):
     resumable: bool = True
 
 
+class _Life:
+    """One process from its start to its end: what belongs to it dies with it, and not with the next one."""
+
+    def __init__(self, child: Child, stream: LineStream) -> None:
+        self.child = child
+        self.stream = stream
+        self.started: Awaited[SessionInfo | WeftError] = Awaited()
+        self.running: dict[int, anyio.CancelScope] = {}
+
+
 class ChildConnection:
     """Implements `Connection`. A child that died is started again by the next command, where it was."""
 
     def __init__(self, options: ChildOptions) -> None:
         self._options = options
         self._channel = Channel(limit=4096)
-        self._child: Child | None = None
-        self._stream: LineStream | None = None
-        self._started: Awaited[SessionInfo | WeftError] = Awaited()
-        self._running: dict[int, anyio.CancelScope] = {}
+        self._life: _Life | None = None
         self._info: SessionInfo | None = None
         self._turn: str | None = None
         self._said: list[str] = []
@@ -100,7 +107,7 @@ class ChildConnection:
     @property
     def child(self) -> Child | None:
         """The process, while it runs."""
-        return self._child
+        return self._life.child if self._life is not None else None
 
     def events(self) -> AsyncIterator[AgentEvent]:
         return aiter(self._channel)
@@ -108,7 +115,7 @@ class ChildConnection:
     async def send(self, command: Command) -> None:
         if self._closing:
             raise ConnectionLost("The connection is closed.")
-        if self._child is None:
+        if self._life is None:
             if not self._options.resumable:
                 raise ConnectionLost("The agent is gone, and nothing of its conversation was kept.")
             await self._start(self.info.session_id)
@@ -130,29 +137,28 @@ class ChildConnection:
         async def close() -> None:
             stdin.close()
 
-        self._child, self._stream = child, LineStream(child.stdout.receive, stdin.send, close)
-        started = self._started = Awaited[SessionInfo | WeftError]()
-        self._group.start_soon(self._read, child, self._stream)
+        life = self._life = _Life(child, LineStream(child.stdout.receive, stdin.send, close))
+        self._group.start_soon(self._read, life)
         await self._write(encode_line(options.opening(resume)))
         try:
             with anyio.fail_after(START_LIMIT):
-                found = await started.wait()
+                found = await life.started.wait()
         except TimeoutError:
             raise ConnectionLost(f"The agent did not start within {START_LIMIT:g} s.", hint=self._why()) from None
         if isinstance(found, WeftError):
             raise found
 
     async def _stop(self) -> None:
-        child, self._child = self._child, None
-        if child is None or self._stream is None:
+        life, self._life = self._life, None
+        if life is None:
             return
         with anyio.move_on_after(END_LIMIT):
             with contextlib.suppress(TransportError):
-                await self._stream.send(encode_line(Close()))
-            await child.wait()
-        await self._stream.close()
-        await child.kill()
-        child.close()
+                await life.stream.send(encode_line(Close()))
+            await life.child.wait()
+        await life.stream.close()
+        await life.child.kill()
+        life.child.close()
 
     def _complaint(self, line: str) -> None:
         logger.debug("child: %s", line)
@@ -161,11 +167,12 @@ class ChildConnection:
     def _why(self) -> str | None:
         return "; ".join(self._said[-3:]) or None
 
-    async def _read(self, child: Child, stream: LineStream) -> None:
+    async def _read(self, life: _Life) -> None:
+        child = life.child
         try:
-            while (line := await stream.receive()) is not None:
+            while (line := await life.stream.receive()) is not None:
                 try:
-                    self._take(line, stream)
+                    self._take(line, life)
                 except RemoteProtocolError as error:
                     logger.warning("the child said what cannot be read: %s", error)
         except anyio.get_cancelled_exc_class():
@@ -177,32 +184,34 @@ class ChildConnection:
             await child.wait()
         await child.kill()
         code = await child.wait()
-        for scope in list(self._running.values()):
+        for scope in list(life.running.values()):
             scope.cancel()
         message = f"The agent's process ended with exit code {code}."
-        self._started.set(ConnectionLost(message, hint=self._why()))
-        if child is self._child:
-            self._child = None
+        life.started.set(ConnectionLost(message, hint=self._why()))
+        if life is not self._life:
+            return
+        self._life = None
         if self._turn is not None and not self._closing:
             self._put(TurnEnded(turn_id=self._turn, reason="error", error=message))
 
-    def _take(self, line: str | bytes, stream: LineStream) -> None:
+    def _take(self, line: str | bytes, life: _Life) -> None:
         found = decode_session_line(line)
         if isinstance(found, ToolCall | HookCall):
-            self._group.start_soon(self._call, found, stream)
+            self._group.start_soon(self._call, found, life)
         elif isinstance(found, Withdrawn):
-            if (scope := self._running.get(found.id)) is not None:
+            if (scope := life.running.get(found.id)) is not None:
                 scope.cancel()
         elif isinstance(found, Failed):
-            self._started.set(_raised(found))
+            life.started.set(_raised(found))
         else:
             self._put(found)
+            if isinstance(found, SessionStarted):
+                life.started.set(found.info)
 
     def _put(self, event: AgentEvent) -> None:
         match event:
             case SessionStarted(info=info):
                 again, self._info = self._info is not None, info
-                self._started.set(info)
                 if again:
                     event = SessionChanged(info=info, reason="restart")
             case SessionChanged(info=info):
@@ -215,11 +224,11 @@ class ChildConnection:
                 pass
         self._channel.put(event)
 
-    async def _call(self, call: Call, stream: LineStream) -> None:
+    async def _call(self, call: Call, life: _Life) -> None:
         """A function of this process, for the agent. It is cancelled with the turn that called it."""
         answer = Answered(call.id, error="The call was withdrawn.")
         with anyio.CancelScope() as scope:
-            self._running[call.id] = scope
+            life.running[call.id] = scope
             try:
                 answer = Answered(call.id, await self._options.call(call))
             except ToolError as error:
@@ -228,19 +237,19 @@ class ChildConnection:
                 logger.exception("a function that the agent called failed")
                 answer = Answered(call.id, error=str(error))
             finally:
-                self._running.pop(call.id, None)
+                life.running.pop(call.id, None)
         if scope.cancelled_caught:
             return
         try:
-            await stream.send(_encoded(answer))
+            await life.stream.send(_encoded(answer))
         except TransportError:
             logger.debug("the agent was gone before it heard of call %s", call.id)
 
     async def _write(self, line: bytes) -> None:
-        if self._stream is None:
-            raise ConnectionLost("The agent is not running.")
+        if self._life is None:
+            raise ConnectionLost("The agent is not running.", hint=self._why())
         try:
-            await self._stream.send(line)
+            await self._life.stream.send(line)
         except TransportError as error:
             raise ConnectionLost("The agent is gone.", hint=self._why()) from error
 

@@ -95,7 +95,8 @@ class StreamJsonConnection:
         self._reader = Reader(lambda: str(uuid.uuid4()), agent_name=options.name)
         self._edits = EditTracker(options.cwd)
         self._requests: dict[str, ControlRequest] = {}
-        self._waiting: dict[str, Awaited[ControlResponse]] = {}
+        self._waiting: dict[str, tuple[Child | None, Awaited[ControlResponse]]] = {}
+        """What the agent was asked, with the process that was asked: another one does not answer for it."""
         self._count = 0
         self._child: Child | None = None
         self._stream: LineStream | None = None
@@ -233,8 +234,9 @@ class StreamJsonConnection:
             await child.wait()
         await child.kill()
         code = await child.wait()
-        for waiting in list(self._waiting.values()):
-            waiting.set(ControlResponse("", error=f"{ENDED} with exit code {code}"))
+        for asked, waiting in list(self._waiting.values()):
+            if asked is child:
+                waiting.set(ControlResponse("", error=f"{ENDED} with exit code {code}"))
         if self._closing or child is not self._child:
             return
         message = f"{self._options.name} ended with exit code {code}." + (f" {self._why()}" if self._why() else "")
@@ -249,7 +251,7 @@ class StreamJsonConnection:
                 await self._requested(found)
             case ControlResponse(id=request_id):
                 if (waiting := self._waiting.get(request_id)) is not None:
-                    waiting.set(found)
+                    waiting[1].set(found)
             case ControlCancel(id=request_id):
                 if self._requests.pop(request_id, None) is not None:
                     self._channel.put(AskWithdrawn(request_id=request_id, reason="cancelled"))
@@ -352,7 +354,8 @@ class StreamJsonConnection:
     async def _ask(self, subtype: str, **fields: object) -> Json:
         self._count += 1
         request_id = f"weft_{self._count}"
-        waiting = self._waiting[request_id] = Awaited[ControlResponse]()
+        waiting = Awaited[ControlResponse]()
+        self._waiting[request_id] = (self._child, waiting)
         try:
             await self._write(control_request(request_id, subtype, **fields))
             answer = await waiting.wait()
