@@ -117,7 +117,7 @@ export class ToolCard {
     const running = task.state === "running";
     const stop = button(t("tool.stop"), { iconName: "stop", kind: "quiet", onclick: () => this.stop(task.id) });
     this.taskLine ??= this.body.insertBefore(h("div.tool-task"), this.children);
-    fill(this.taskLine, h("span.badge", {}, task.agent || task.kind), task.description, running ? stop : null,
+    fill(this.taskLine, h("span.badge", { "data-color": task.color || null }, task.agent || task.kind), task.description, running ? stop : null,
       task.tool_uses ? h("span.muted", {}, `${task.tool_uses} × ${task.last_tool ?? ""}`) : null);
   }
 
