@@ -30,7 +30,7 @@ AFTER = BEFORE.replace("line 3\n", "LINE 3\n").replace("line 25\n", "LINE 25\n")
 
 async def test_a_message_is_sent_and_the_reply_is_shown(tmp_path: Path) -> None:
     async with on_stage([said("Hello **there**.")], folder=tmp_path) as stage:
-        await stage.shows("Weft", "? ", "ask first", "claude-test")
+        await stage.shows("Weft", "/ · claude-test", "? ", "ask first", "claude-test")
         await stage.type("hi\n")
         await stage.shows("> hi", "Hello there.")
         assert stage.app.composer.text == ""

@@ -51,6 +51,13 @@ class _List(Widget):
         self.rows: Sequence[Row] = ()
         self.at = 0
         self.empty = ""
+        self._measured: tuple[Sequence[Row], int] | None = None
+
+    def _column(self, width: int) -> int:
+        """Where details begin: behind all labels of the list, as far as half of the width allows."""
+        if self._measured is None or self._measured[0] is not self.rows:
+            self._measured = (self.rows, max((width_of(row.label) for row in self.rows if row.detail), default=0))
+        return min(max(min(width // 3, 28), self._measured[1] + 4), width // 2)
 
     def render_line(self, y: int) -> Strip:
         width, base, look = self.size.width, self.rich_style, self.look
@@ -64,7 +71,7 @@ class _List(Widget):
         row, here = self.rows[place], place == self.at
         label = fit(clean(row.label), max(12, width * 3 // 5 if row.detail else width - 5))
         style = look.accent if here else look.text if row.id else look.dim
-        gap = max(2, min(width // 3, 28) - width_of(label))
+        gap = max(2, self._column(width) - width_of(label))
         detail = fit(clean(row.detail), max(0, width - width_of(label) - gap - 5))
         line = [
             Segment(" ▸ " if here else " ● " if row.current else "   ", style),

@@ -24,6 +24,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from weft import __version__
+from weft.schema.events import SessionInfo
 from weft.surfaces.terminal.entries import Entry, ReplyEntry, ToolEntry
 from weft.surfaces.terminal.model import Model
 from weft.surfaces.terminal.paint.entry import Painted
@@ -85,6 +86,8 @@ class Transcript(ScrollView, can_focus=True):
         self._generation = model.generation
         self._strips: dict[int, Strip] = {}
         self._base: Style | None = None
+        self._greeted: SessionInfo | None = None
+        """Whose session the greeting of an empty conversation shows."""
         self._paint: tuple[tuple[LineFilter, ...], Color] = ((), Color(0, 0, 0))
         self._bar: tuple[int, int, int] | None = None
         self._stale = 0
@@ -124,6 +127,9 @@ class Transcript(ScrollView, can_focus=True):
         self.model.touched.clear()
         if changed is not None:
             self._resized_from(changed, kept)
+        elif not self._rows and self._greeted is not self.model.info:
+            self._greeted = self.model.info
+            self.refresh()
 
     def _append(self, entry: Entry) -> None:
         self._places[id(entry)] = len(self._rows)
