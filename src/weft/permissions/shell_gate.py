@@ -6,6 +6,7 @@ the mode lets pass; and its redirections must pass as reads and edits do.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -331,7 +332,24 @@ class _Walk:
             return _ask(simple.raw, f"it would show the variable {secret}")
         if words[0].text == "printf" and len(words) > 1 and (not words[1].fixed or danger(["printf", words[1].text])):
             return _ask(simple.raw, "printf with a format that is not fixed")
+        listed = self._listed(simple, words)
+        if listed is not None:
+            return listed
         return Part(text=simple.raw, behavior="allow", reason="it only prints", reads_only=True, words=simple.texts)
+
+    def _listed(self, simple: Simple, words: tuple[Word, ...]) -> Part | None:
+        """A wildcard shows the names in a folder, as a listing of it does."""
+        for word in words[1:]:
+            if not word.glob:
+                continue
+            if word.variables:
+                return _ask(simple.raw, "a wildcard in a folder that is not known")
+            folder = re.split(r"[*?\[]", word.text)[0].rpartition("/")[0] + "/" if "/" in word.text else "."
+            for cwd in self.chain:
+                verdict = self.gate.judge_path(folder, tool="Read", edits=False, cwd=cwd)
+                if verdict.behavior != "allow":
+                    return _from(verdict, simple.raw, reads_only=True)
+        return None
 
     def _read(self, simple: Simple, words: tuple[str, ...], cwd: str) -> Part:
         reading = judge_reading(words)

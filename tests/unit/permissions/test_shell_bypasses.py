@@ -129,6 +129,19 @@ def test_a_second_file_is_written_also_where_the_first_is_standard_input(line: s
     assert bash(gate_for(project), line).behavior == "ask"
 
 
+@pytest.mark.parametrize(
+    ("line", "passes"),
+    [
+        *(("echo /etc/*", False), ("echo ~/.ssh/*", False), ("printf '%s' /e*/*", False), ("echo way/*", False)),
+        *(("echo ../*", False), ("echo $X/*", False), ("echo /*", False), ("echo sub/../../*", False)),
+        *(("echo *", True), ("echo sub/*", True), ("echo what?", True), ("echo 'a * b' [x]", True)),
+    ],
+)
+def test_a_wildcard_lists_no_folder_outside(line: str, passes: bool, project: Path) -> None:
+    (project / "way").symlink_to("/etc")
+    assert (bash(gate_for(project), line).behavior == "allow") is passes
+
+
 OUTSIDE = [
     *("grep -ex {}", "grep -nex {}", "grep -e x {}", "grep --regexp=x {}", "grep --rege=x {}", "grep -f y {}"),
     *("grep -fy {}", "grep --fil=y {}", "grep x {}", "grep -m1 -e x -- {}", "grep -rex {}", "grep -d recurse x {}"),
