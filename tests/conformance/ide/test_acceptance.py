@@ -4,9 +4,11 @@ The drivers are used unchanged. What failed is run once more by itself: the comm
 second for the problems before an edit, two for those after it) that a crowded machine may go over.
 """
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,26 +48,34 @@ def _run(folder: Path, *flags: str) -> Outcomes:
     report = folder / "report.xml"
     report.unlink(missing_ok=True)
     env = {key: value for key, value in os.environ.items() if not key.startswith(("ANTHROPIC", "CLAUDE", "PYTEST"))}
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", folder, "--confcutdir", SUITE.parent),
-            *("-o", f"cache_dir={folder / 'cache'}", "-p", "tests.conformance.ide.patience"),
-            *("--junitxml", report, *flags, SUITE),
-        ],
-        cwd=HERE.parents[2],
-        env={
-            **env,
-            "CLAUDE_BIN": str(peer_bin("claude")),
-            "IDE_SERVER": str(HERE / "controlled_server.py"),
-            "PATH": f"{peer_bin('tmux').parent}{os.pathsep}{env['PATH']}",
-            "TMPDIR": str(folder),
-        },
-        timeout=LIMIT,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert report.exists(), f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    said = folder / "said.txt"
+    with said.open("wb") as output:
+        run = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", folder, "--confcutdir", SUITE.parent),
+                *("-o", f"cache_dir={folder / 'cache'}", "-p", "tests.conformance.ide.patience"),
+                *("--junitxml", report, *flags, SUITE),
+            ],
+            cwd=HERE.parents[2],
+            env={
+                **env,
+                "CLAUDE_BIN": str(peer_bin("claude")),
+                "IDE_SERVER": str(HERE / "controlled_server.py"),
+                "PATH": f"{peer_bin('tmux').parent}{os.pathsep}{env['PATH']}",
+                "TMPDIR": str(folder),
+            },
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        run.wait(timeout=LIMIT)
+    finally:
+        # A driver that fails while it starts leaves what it has started already.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    assert report.exists(), said.read_text()[-5000:]
     found: Outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
         problems = [f"{each.get('message', '')}\n{each.text or ''}" for each in case if each.tag != "properties"]
