@@ -302,10 +302,11 @@ class StreamServer:
     async def _control(self, request: ControlRequest) -> None:
         try:
             session = await self.session(request.body if request.subtype == "initialize" else None)
-            waiting = {prompt.id for prompt in session.queue()}
+            waiting = session.queue() if request.subtype in DROPPING else ()
             answer = await self._answers(session, request)
-            if request.subtype in DROPPING:
-                for dropped in waiting - {prompt.id for prompt in session.queue()}:
+            if waiting:
+                left = {prompt.id for prompt in session.queue()}
+                for dropped in (prompt.id for prompt in waiting if prompt.id not in left):
                     await self._tell(self._translator.prompts.drop(dropped))
         except UsageError as error:
             await self.write(control_error(request.id, str(error), error.hint))
