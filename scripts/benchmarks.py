@@ -20,7 +20,9 @@ what to look at.
 One scripted model on loopback answers everybody at once and says the same (`bench/model.py`). Each agent runs with a
 fresh home, its telemetry off, and permission to run shell commands. CPU is of the process and of every child it waited
 for; memory is the largest resident size of any one of its processes. `codex` is the command of its npm package, which
-starts a native program through Node; `codex-binary` is that program alone.
+starts a native program through Node; `codex-binary` is that program alone. `weft` is this checkout on the Python that
+runs the bench; `weft-installed` is the same as a package of its own on the Python of the system. The least CPU of all
+rounds is what is left when other programs are in the way the least.
 """
 
 
@@ -46,12 +48,13 @@ def bars(title: str, unit: str, rows: list[tuple[str, float]]) -> str:
 
 def startup_table(rows: list[dict[str, Any]]) -> list[str]:
     ours = next(row for row in rows if row["agent"] == "weft")
-    head = "| agent | CPU s | first request s | wall s | memory MB | one more tool turn, CPU ms | CPU: Weft / it |"
-    lines = [head + " memory | turn |", "|---|---|---|---|---|---|---|---|---|"]
+    head = "| agent | CPU s | least CPU s | first request s | wall s | memory MB | one more tool turn, CPU ms |"
+    lines = [head + " CPU: Weft / it | memory | turn |", "|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
         turn = f"{row['turn']:.1f}" if row["turn"] is not None else "–"
         ratio = f"{ours['turn'] / row['turn']:.2f}" if row["turn"] else "–"
-        figures = f"{row['cpu']:.2f} | {row['first']:.2f} | {row['wall']:.2f} | {row['memory']:.0f} | {turn}"
+        least = f"{row['least']:.2f}" if row.get("least") else "–"
+        figures = f"{row['cpu']:.2f} | {least} | {row['first']:.2f} | {row['wall']:.2f} | {row['memory']:.0f} | {turn}"
         cpu, memory = ours["cpu"] / row["cpu"], ours["memory"] / row["memory"]
         lines.append(f"| {row['agent']} | {figures} | {cpu:.2f} | {memory:.2f} | {ratio} |")
     return lines
@@ -97,8 +100,9 @@ def main() -> int:
         "## Start-up, memory, and the cost of a tool turn",
         *startup_table(rows),
         "",
-        f"{results['startup']['runs']} rounds, medians; a tool turn is a shell command that echoes a word, the mean of"
+        f"{results['startup']['runs']} rounds, medians, load average {results['startup']['load']} at their end; a tool turn is a shell command that echoes a word, the mean of"
         f" {results['startup']['steps']}. aider takes no tool calls.",
+        *([results["startup"]["others"]] if "others" in results["startup"] else []),
         "",
         *(f"![{name}](benchmarks/{name}.svg)" for name in plots),
         "",
