@@ -100,7 +100,8 @@ def main() -> int:
         "## Start-up, memory, and the cost of a tool turn",
         *startup_table(rows),
         "",
-        f"{results['startup']['runs']} rounds, medians, load average {results['startup']['load']} at their end; a tool turn is a shell command that echoes a word, the mean of"
+        f"{results['startup']['runs']} rounds, medians, load average {results['startup']['load']} at their end;"
+        " a tool turn is a shell command that echoes a word, the mean of"
         f" {results['startup']['steps']}. aider takes no tool calls.",
         *([results["startup"]["others"]] if "others" in results["startup"] else []),
         "",
