@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # A busy machine is no failure of a property: what has to be fast is measured, not guessed from one example.
-settings.register_profile("weft", deadline=None)
+settings.register_profile("weft", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("weft")
 
 
