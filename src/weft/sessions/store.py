@@ -26,6 +26,8 @@ class FileLog:
         self._file = path
         self._fd: int | None = None
         self._end = -1
+        self._safe = True
+        """Nothing was written since the last `sync`."""
 
     def append(self, record: Record) -> None:
         data = codec.encode_record(record)
@@ -35,6 +37,7 @@ class FileLog:
             if size and size != self._end and os.pread(fd, 1, size - 1) != b"\n":
                 data = b"\n" + data
             self._end = -1
+            self._safe = False
             _write_all(fd, data)
             self._end = size + len(data)
         except OSError as error:
@@ -50,8 +53,9 @@ class FileLog:
         return self._fd
 
     def sync(self) -> None:
-        if self._fd is not None:
+        if self._fd is not None and not self._safe:
             os.fsync(self._fd)
+            self._safe = True
 
     def spill(self, name: str, data: bytes) -> Path:
         folder = self._file.with_suffix("") / "tool-results"
