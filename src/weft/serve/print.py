@@ -124,17 +124,25 @@ async def run(connection: Connection, prompt: Prompt, printer: Printer, *, patie
 async def _all_turns(
     connection: Connection, finish: Callable[[], Coroutine[object, object, None]], printer: Printer, patience: float
 ) -> None:
+    left: SystemExit | None = None
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as group:
             group.start_soon(finish)
-            async for event in connection.events():
-                printer.show(event)
-                if isinstance(event, TurnStarted):
-                    scope.deadline = math.inf
-                elif isinstance(event, TurnEnded):
-                    scope.deadline = anyio.current_time() + patience
-                    if event.reason not in GOOD_ENDS:
-                        group.cancel_scope.cancel()
+            try:
+                async for event in connection.events():
+                    printer.show(event)
+                    if isinstance(event, TurnStarted):
+                        scope.deadline = math.inf
+                    elif isinstance(event, TurnEnded):
+                        scope.deadline = anyio.current_time() + patience
+                        if event.reason not in GOOD_ENDS:
+                            group.cancel_scope.cancel()
+            except SystemExit as gone:
+                # The reader went away. Out of the group it would be a group of exceptions, which nobody expects.
+                left = gone
+                group.cancel_scope.cancel()
+    if left is not None:
+        raise left
     if scope.cancelled_caught:
         printer.note(f"Background work still ran {patience:.0f} s after the answer, and is ended.")
 
