@@ -62,6 +62,7 @@ async def test_who_looks_elsewhere_is_told_once_that_the_turn_is_done(
         monkeypatch.setattr(stage.app, "bell", lambda: bells.append(True))
         await stage.type("hello\n")
         await stage.shows("first", "? for help")
+        await stage.until(lambda: stage.app._told != "")
         assert not any("\x1b]9;" in note for note in notes), "whoever looks at the window needs no note"
         stage.app.post_message(AppBlur())
         await stage.until(lambda: not stage.app.focused_window)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ROOMY = 36
 """Rows from which the list of what is to be done stays while something is asked."""
 FRAME = 1 / 30
-"""Seconds between two paints of what streams; more when a paint takes long."""
+"""Seconds between two paints of what streams; more when a paint takes long, and while somebody types."""
 
 
 def keep_alt_digits() -> None:
@@ -172,7 +172,7 @@ class TerminalApp(Actions, App[int]):
         """Called for every event: asks for a paint, at most one for each frame."""
         if not self._frame_wanted and self.is_running:
             self._frame_wanted = True
-            self.set_timer(max(FRAME, 3 * self._frame_cost), self._frame)
+            self.set_timer(max(FRAME * 2 if self.pace.typing else FRAME, 3 * self._frame_cost), self._frame)
 
     def _frame(self) -> None:
         self._frame_wanted = False

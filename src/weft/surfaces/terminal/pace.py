@@ -10,6 +10,8 @@ from textual._styles_cache import StylesCache
 
 QUIET: Final = 1.5
 """Seconds without a key after which a pause is a pause."""
+JUST_NOW: Final = 0.4
+"""Seconds after a key in which another one is likely."""
 LOOK: Final = 5.0
 """Seconds between two looks for a pause."""
 LONGEST: Final = 60.0
@@ -37,6 +39,11 @@ class Pace:
         self._last_key = monotonic()
         if self._running:
             gc.disable()
+
+    @property
+    def typing(self) -> bool:
+        """Whether a key came just now: what streams may then be painted less often."""
+        return monotonic() - self._last_key < JUST_NOW
 
     async def run(self) -> None:
         """What is loaded by the time of the call stays; the collector never looks at it again."""
