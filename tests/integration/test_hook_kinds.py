@@ -11,7 +11,7 @@ from anyio.abc import SocketStream
 
 from tests.integration.driving import ended, session, turn
 from weft.schema.content import ToolResult, text_of
-from weft.schema.events import AgentEvent, HookRan, Notice, ToolEnded
+from weft.schema.events import AgentEvent, HookRan, Notice, Reported, ToolEnded
 from weft.testing.scripted import call
 
 
@@ -175,4 +175,6 @@ async def test_what_is_wrong_with_a_hook_is_told_and_the_others_run(cwd: Path, t
         assert words in told
     assert "WorktreeCreate never happens in Weft" in told and "no hook event is named 'Nope'" in told
     assert (tmp_path / "ran").exists()
-    assert [event.outcome for event in events if isinstance(event, HookRan) and event.outcome] == ["ok"]
+    reports = [event.report for event in events if isinstance(event, Reported)]
+    runs = [report for report in reports if isinstance(report, HookRan)]
+    assert [ran.outcome for ran in runs if ran.outcome] == ["ok"]

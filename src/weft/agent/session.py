@@ -57,6 +57,7 @@ from weft.schema.events import (
     MessageDone,
     Notice,
     QueueChanged,
+    Reported,
     SessionInfo,
     SessionStarted,
     TurnEnded,
@@ -250,7 +251,7 @@ class Session:
                 raise UsageError(f"{type(command).__name__} cannot be used here.")
 
     async def _complete(self, command: Complete) -> None:
-        self.channel.put(await self.control.complete(command))
+        self.channel.put(Reported(report=await self.control.complete(command)))
 
     async def _switch(self, model: str | None) -> None:
         old = self.state.model

@@ -15,7 +15,7 @@ from weft.hooks.kinds import Reach, inside, run_work
 from weft.hooks.outcome import decode, fold, from_command, from_json, refusal
 from weft.hooks.port import HookEvent, Verdict
 from weft.schema.content import Json
-from weft.schema.events import AgentEvent, HookRan, Notice
+from weft.schema.events import AgentEvent, HookRan, Notice, Reported
 from weft.settings import Settings
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class HookRunner:
     async def _one(self, hook: Hook, event: HookEvent, name: str, input: Json, tool_use_id: str | None) -> Verdict:
         self._count += 1
         hook_id = f"hook_{self._count}"
-        self._emit(HookRan(hook_id=hook_id, name=name, hook_event=event))
+        self._emit(Reported(report=HookRan(hook_id=hook_id, name=name, hook_event=event)))
         try:
             with anyio.fail_after(hook.timeout):
                 if hook.function is not None:
@@ -136,7 +136,7 @@ class HookRunner:
             logger.exception("hook %s of %s failed", hook.name, event)
             done = HookRan(hook_id=hook_id, name=name, hook_event=event, outcome="error", stderr=str(error))
             verdict = self._failed(hook, event, f"{name} hook {hook.name} failed: {error}")
-        self._emit(done)
+        self._emit(Reported(report=done))
         return verdict
 
     def _failed(self, hook: Hook, event: HookEvent, message: str) -> Verdict:

@@ -142,9 +142,9 @@ class AppCall(BaseCommand, frozen=True, tag=True):
 
 
 class Complete(BaseCommand, frozen=True, tag=True):
-    """What could come next after `text`, the prompt up to the cursor? Answered by `Completed` with this id, empty on
-    any doubt. It is for what only the agent knows: arguments of servers' prompts, servers' resources. An agent that
-    cannot complete says nothing."""
+    """What could come next after `text`, the prompt up to the cursor? Answered by `Reported` with a `Completed` of this
+    id, empty on any doubt. It is for what only the agent knows: arguments of servers' prompts, servers' resources. An
+    agent that cannot complete says nothing."""
 
     id: str
     text: str

@@ -7,7 +7,7 @@ An event that belongs to a subagent has `parent`: the id of the tool use that st
     message    Streamed BlockDone MessageDone
     tool       ToolCalled ToolProgressed ToolEnded
     ask        PermissionAsked QuestionAsked PlanProposed InputRequested AskWithdrawn
-    state      TodosChanged UsageChanged Retrying Compacted Notice TaskChanged HookRan Completed
+    state      TodosChanged UsageChanged Retrying Compacted Notice TaskChanged Reported
 """
 
 from typing import Literal, TypeAlias
@@ -453,7 +453,7 @@ class TaskChanged(Event, frozen=True, tag=True):
     task: TaskInfo
 
 
-class HookRan(Event, frozen=True, tag=True):
+class HookRan(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, kw_only=True):
     """A hook began or ended; `outcome` is empty at the start."""
 
     hook_id: str
@@ -474,7 +474,7 @@ class Completion(msgspec.Struct, frozen=True):
     more: bool = False
 
 
-class Completed(Event, frozen=True, tag=True):
+class Completed(msgspec.Struct, frozen=True, tag=True, omit_defaults=True, kw_only=True):
     """Answers `Complete`, once. `start` is where the completed part begins in its text."""
 
     id: str
@@ -482,9 +482,15 @@ class Completed(Event, frozen=True, tag=True):
     items: tuple[Completion, ...] = ()
 
 
+class Reported(Event, frozen=True, tag=True):
+    """Something beside the conversation, at any time: a surface that has no place for it passes over it."""
+
+    report: HookRan | Completed
+
+
 TurnEvent: TypeAlias = SessionStarted | SessionChanged | TurnStarted | TurnEnded | PromptAdded | QueueChanged
 MessageEvent: TypeAlias = Streamed | BlockDone | MessageDone
 ToolEvent: TypeAlias = ToolCalled | ToolProgressed | ToolEnded
 AskEvent: TypeAlias = PermissionAsked | QuestionAsked | PlanProposed | InputRequested | AskWithdrawn
-StateEvent: TypeAlias = TodosChanged | UsageChanged | Retrying | Compacted | Notice | TaskChanged | HookRan | Completed
+StateEvent: TypeAlias = TodosChanged | UsageChanged | Retrying | Compacted | Notice | TaskChanged | Reported
 AgentEvent: TypeAlias = TurnEvent | MessageEvent | ToolEvent | AskEvent | StateEvent

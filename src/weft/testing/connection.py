@@ -217,7 +217,7 @@ class ScriptedConnection:
                 await self.emit(e.Notice(text="The conversation is back where it was.", tag="rewind"))
             case c.Complete(id=id, text=text):
                 start, items = self.completes(text)
-                await self.emit(e.Completed(id=id, start=start, items=items))
+                await self.emit(e.Reported(report=e.Completed(id=id, start=start, items=items)))
             case c.StopTask() | c.ServerCommand() | c.AppCall():
                 pass
 

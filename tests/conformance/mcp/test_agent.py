@@ -17,7 +17,7 @@ from weft.agent.options import ALL_ASKS, SessionOptions
 from weft.connect.port import Connection
 from weft.schema.commands import Complete, InputGiven, Prompt
 from weft.schema.content import Image, Json, ToolResult, text_of
-from weft.schema.events import AgentEvent, Completed, InputRequested, ToolEnded, ToolProgressed, TurnEnded
+from weft.schema.events import AgentEvent, Completed, InputRequested, Reported, ToolEnded, ToolProgressed, TurnEnded
 from weft.sdk.compose import Overrides, connect
 from weft.testing.scripted import Script, ScriptedProvider, call
 
@@ -185,8 +185,8 @@ async def test_prompts_are_slash_commands_and_resources_are_mentions(tmp_path: P
 async def completed(connection: Connection, text: str) -> list[str]:
     await connection.send(Complete(text, text))
     async for event in connection.events():
-        if isinstance(event, Completed) and event.id == text:
-            return [item.insert for item in event.items]
+        if isinstance(event, Reported) and isinstance(event.report, Completed) and event.report.id == text:
+            return [item.insert for item in event.report.items]
     raise AssertionError("the session ended")
 
 

@@ -13,7 +13,16 @@ from weft.agent.options import ALL_ASKS, SessionOptions
 from weft.connect.port import Connection
 from weft.schema.commands import AppCall, Command, Complete, InputGiven, PermissionAnswered, Prompt, ServerCommand
 from weft.schema.content import ToolUse, text_of
-from weft.schema.events import AgentEvent, Completed, InputRequested, Notice, PermissionAsked, ToolEnded, TurnEnded
+from weft.schema.events import (
+    AgentEvent,
+    Completed,
+    InputRequested,
+    Notice,
+    PermissionAsked,
+    Reported,
+    ToolEnded,
+    TurnEnded,
+)
 from weft.schema.messages import Request
 from weft.sdk.compose import Overrides, connect
 from weft.testing.scripted import Script, ScriptedProvider, call
@@ -195,7 +204,9 @@ async def test_what_only_a_server_knows_completes_a_prompt_that_is_typed(tmp_pat
 
     async def completed(text: str) -> list[str]:
         await connection.send(Complete(text, text))
-        found = (await until(connection, lambda event: isinstance(event, Completed), nothing))[-1]
+        event = (await until(connection, lambda event: isinstance(event, Reported), nothing))[-1]
+        assert isinstance(event, Reported)
+        found = event.report
         assert isinstance(found, Completed) and found.id == text
         return [text[: found.start] + item.insert for item in found.items]
 

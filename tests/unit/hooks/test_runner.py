@@ -11,10 +11,15 @@ from weft.hooks.outcome import fold
 from weft.hooks.port import HookEvent, Verdict
 from weft.hooks.runner import HookRunner, open_hooks
 from weft.schema.content import Json
-from weft.schema.events import AgentEvent, HookRan, Notice
+from weft.schema.events import AgentEvent, HookRan, Notice, Reported
 from weft.settings import load_settings
 
 EVENTS: list[AgentEvent] = []
+
+
+def runs() -> list[HookRan]:
+    reports = [event.report for event in EVENTS if isinstance(event, Reported)]
+    return [report for report in reports if isinstance(report, HookRan)]
 
 
 def runner(tmp_path: Path, hooks: object, **more: object) -> HookRunner:
@@ -41,14 +46,14 @@ async def test_a_command_gets_the_input_and_the_project_and_its_output_counts(tm
     verdict = await run(runner(tmp_path, command(line)))
     assert verdict == Verdict(permission="allow", reason=str(tmp_path), input={"a": 1}, context=("c",), messages=("m",))
     assert json.loads((tmp_path / "seen.json").read_text()) == {"tool_name": "Bash", "n": 1}
-    assert [event.outcome for event in EVENTS if isinstance(event, HookRan)] == ["", "ok"]
+    assert [ran.outcome for ran in runs()] == ["", "ok"]
 
 
 async def test_exit_code_2_blocks_with_standard_error_as_the_reason(tmp_path: Path) -> None:
     verdict = await run(runner(tmp_path, command("echo no >&2; exit 2")))
     assert verdict.block and verdict.permission == "deny"
     assert verdict.reason == "[echo no >&2; exit 2]: no"
-    assert isinstance(EVENTS[-1], HookRan) and EVENTS[-1].outcome == "blocked"
+    assert runs()[-1].outcome == "blocked"
 
 
 @pytest.mark.parametrize("line", ["exit 1", "kill -9 $$", "no-such-program-here", "echo '{not json'", "echo '[1]'"])
@@ -75,8 +80,7 @@ def _runs(pid: int) -> bool:
 
 async def test_a_flood_of_output_is_cut_and_does_not_block(tmp_path: Path) -> None:
     await run(runner(tmp_path, command("head -c 5000000 /dev/zero")))
-    done = EVENTS[-1]
-    assert isinstance(done, HookRan) and len(done.stdout) == 1 << 20
+    assert len(runs()[-1].stdout) == 1 << 20
 
 
 async def test_a_hook_that_does_not_read_its_input_is_no_error(tmp_path: Path) -> None:
@@ -91,7 +95,7 @@ async def test_matching_hooks_run_at_the_same_time_and_equal_commands_once(tmp_p
     two = "mkdir b && while [ ! -d a ]; do sleep 0.01; done"
     entries = [{"matcher": "Bash", "hooks": [{"type": "command", "command": line} for line in (one, two, one)]}]
     assert await run(runner(tmp_path, {"PreToolUse": entries})) == Verdict()
-    ends = [event for event in EVENTS if isinstance(event, HookRan) and event.outcome]
+    ends = [ran for ran in runs() if ran.outcome]
     assert [event.outcome for event in ends] == ["ok", "ok"]
 
 

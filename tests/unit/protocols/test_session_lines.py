@@ -80,8 +80,8 @@ EVENTS: list[AgentEvent] = [
     events.Compacted(state="done", before=2, after=1),
     events.Notice(text="n", level="warning", display=(TextView("v"),), data={"a": 1}),
     events.TaskChanged(task=events.TaskInfo("1", "shell", "d")),
-    events.Completed(id="c", start=2, items=(events.Completion("x", "xy"),)),
-    events.HookRan(hook_id="h", name="n", hook_event="Stop", outcome="ok", exit_code=0),
+    events.Reported(report=events.Completed(id="c", start=2, items=(events.Completion("x", "xy"),))),
+    events.Reported(report=events.HookRan(hook_id="h", name="n", hook_event="Stop", outcome="ok", exit_code=0)),
 ]
 
 COMMANDS: list[Command] = [

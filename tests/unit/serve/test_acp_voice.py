@@ -170,8 +170,8 @@ TABLE: list[tuple[e.AgentEvent, list[dict[str, object]]]] = [
     ),
     (e.Notice(text="n"), [{"sessionUpdate": "notice", "severity": "info", "title": "n"}]),
     (e.TaskChanged(task=e.TaskInfo("1", "shell", "x")), []),
-    (e.HookRan(hook_id="h", name="n", hook_event="Stop"), []),
-    (e.Completed(id="c1"), []),
+    (e.Reported(report=e.HookRan(hook_id="h", name="n", hook_event="Stop")), []),
+    (e.Reported(report=e.Completed(id="c1")), []),
 ]
 
 

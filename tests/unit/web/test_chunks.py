@@ -112,10 +112,10 @@ TABLE: list[tuple[e.AgentEvent, tuple[s.StreamChunk, ...]]] = [
     (e.Notice(text="n"), (s.NoticeChunk(text="n"),)),
     (e.Notice(text="n", level="error", tag="k"), (s.ErrorChunk(message="n", kind="k"),)),
     (e.TaskChanged(task=TASK), (s.TaskChunk(task=TASK),)),
-    (e.HookRan(hook_id="h", name="lint", hook_event="Stop"), ()),
-    (e.Completed(id="c1"), ()),
+    (e.Reported(report=e.HookRan(hook_id="h", name="lint", hook_event="Stop")), ()),
+    (e.Reported(report=e.Completed(id="c1")), ()),
     (
-        e.HookRan(hook_id="h", name="lint", hook_event="Stop", outcome="blocked", stderr="bad"),
+        e.Reported(report=e.HookRan(hook_id="h", name="lint", hook_event="Stop", outcome="blocked", stderr="bad")),
         (s.NoticeChunk(text="Hook lint: blocked. bad", level="warning"),),
     ),
 ]

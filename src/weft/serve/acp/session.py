@@ -127,9 +127,9 @@ class AcpSession:
                 | e.ToolEnded(replay=True)
             ):
                 return
-            case e.Completed(id=id_):
+            case e.Reported(report=e.Completed(id=id_) as completed):
                 if waiting := self._completing.get(id_):
-                    waiting.set(event)
+                    waiting.set(completed)
                 return
             case e.SessionChanged():
                 self._info_changed.set()

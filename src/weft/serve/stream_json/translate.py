@@ -14,7 +14,6 @@ from weft.schema.events import (
     AskWithdrawn,
     BlockDone,
     Compacted,
-    Completed,
     HookRan,
     InputRequested,
     MessageDone,
@@ -24,6 +23,7 @@ from weft.schema.events import (
     PromptAdded,
     QuestionAsked,
     QueueChanged,
+    Reported,
     Retrying,
     SessionChanged,
     SessionInfo,
@@ -164,8 +164,8 @@ class Translator:
                 return self._notice(event)
             case TaskChanged(task=task):
                 return self._tasks.changed(task)
-            case HookRan():
-                return self._hook(event)
+            case Reported(report=HookRan() as ran):
+                return self._hook(ran)
             case (
                 ToolProgressed()
                 | PermissionAsked()
@@ -176,7 +176,7 @@ class Translator:
                 | TodosChanged()
                 | UsageChanged()
                 | QueueChanged()
-                | Completed()
+                | Reported()
             ):
                 return []
         assert_never(event)
@@ -471,22 +471,22 @@ class Translator:
         summary = [self._user(event.summary, None, isReplay=False, isSynthetic=True)] if event.summary else []
         return [ended, *announced, boundary, *summary]
 
-    def _hook(self, event: HookRan) -> list[Json]:
-        if not self._hook_events and event.hook_event != "SessionStart":
+    def _hook(self, ran: HookRan) -> list[Json]:
+        if not self._hook_events and ran.hook_event != "SessionStart":
             return []
-        fields: Json = {"hook_id": event.hook_id, "hook_name": event.name, "hook_event": event.hook_event}
-        if event.outcome == "":
+        fields: Json = {"hook_id": ran.hook_id, "hook_name": ran.name, "hook_event": ran.hook_event}
+        if ran.outcome == "":
             return [self._message("system", "hook_started", **fields)]
-        outcome = {"ok": "success", "blocked": "error", "error": "error", "timeout": "cancelled"}[event.outcome]
+        outcome = {"ok": "success", "blocked": "error", "error": "error", "timeout": "cancelled"}[ran.outcome]
         return [
             self._message(
                 "system",
                 "hook_response",
                 **fields,
-                output=event.stdout or event.stderr,
-                stdout=event.stdout,
-                stderr=event.stderr,
-                exit_code=event.exit_code,
+                output=ran.stdout or ran.stderr,
+                stdout=ran.stdout,
+                stderr=ran.stderr,
+                exit_code=ran.exit_code,
                 outcome=outcome,
             )
         ]

@@ -124,8 +124,8 @@ class Conversation:
             group.start_soon(self._pass_on, connection)
             began = perf_counter()
             async for event in connection.events():
-                if isinstance(event, e.Completed):
-                    self._completing.take(event)
+                if isinstance(event, e.Reported) and isinstance(event.report, e.Completed):
+                    self._completing.take(event.report)
                     continue
                 self.model.apply(event, monotonic())
                 self._remember(event)

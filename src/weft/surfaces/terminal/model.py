@@ -320,10 +320,10 @@ class Model:
                 self.note(text, level)
             case e.TaskChanged(task=task):
                 self.tasks[task.id] = task
-            case e.HookRan(outcome="blocked" | "error" | "timeout" as outcome):
-                said = (event.stderr or event.stdout).strip()
-                self.note(f"Hook {event.name} ({event.hook_event}): {outcome}. {said}".strip(), "warning")
-            case e.HookRan() | e.Completed():
+            case e.Reported(report=e.HookRan(outcome="blocked" | "error" | "timeout" as outcome) as ran):
+                said = (ran.stderr or ran.stdout).strip()
+                self.note(f"Hook {ran.name} ({ran.hook_event}): {outcome}. {said}".strip(), "warning")
+            case e.Reported():
                 return
             case _:
                 assert_never(event)

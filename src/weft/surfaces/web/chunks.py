@@ -127,11 +127,9 @@ def to_chunks(event: e.AgentEvent) -> tuple[StreamChunk, ...]:
             return (NoticeChunk(text=text, level=level),)
         case e.TaskChanged(task=task):
             return (TaskChunk(task=task),)
-        case e.HookRan(name=name, outcome=outcome, stderr=stderr):
-            if outcome in ("blocked", "error", "timeout"):
-                return (NoticeChunk(text=f"Hook {name}: {outcome}. {stderr}".strip(), level="warning"),)
-            return ()
-        case e.Completed():
+        case e.Reported(report=e.HookRan(name=name, outcome="blocked" | "error" | "timeout" as outcome, stderr=stderr)):
+            return (NoticeChunk(text=f"Hook {name}: {outcome}. {stderr}".strip(), level="warning"),)
+        case e.Reported():
             return ()
     assert_never(event)
 

@@ -323,8 +323,8 @@ class Conversation:
             return
         before = self.state
         match event:
-            case e.Completed():
-                self._completing.take(event)
+            case e.Reported(report=e.Completed() as completed):
+                self._completing.take(completed)
                 return
             case e.SessionStarted(info=info) | e.SessionChanged(info=info):
                 self._learn(info)
