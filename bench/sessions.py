@@ -2,8 +2,9 @@
 
     python bench/sessions.py            prints the numbers and fails when a promise is broken
 
-Both are whole processes, interleaved, CPU seconds (user and system) beside wall time; the machine may be busy, so
-the promise is held on the best CPU time of the runs.
+Both are whole processes, interleaved, CPU seconds (user and system) beside wall time. When the first request comes is
+seen by a relay before the model: its first byte, and the last one of the body, by the clock. The machine may be busy,
+so promises are held on the best of the runs.
 """
 
 import os
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
+import anyio.abc
 import anyio.to_thread
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +50,34 @@ def _measure(command: Sequence[str], env: dict[str, str], cwd: Path) -> tuple[fl
     if child.returncode:
         raise SystemExit(f"{command} ended with {child.returncode}")
     return used.ru_utime + used.ru_stime, time.perf_counter() - started
+
+
+class Door:
+    """A relay that tells when the first request since `opened` began, and when it was all there."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.opened = 0.0
+        self.began: float | None = None
+        self.whole = 0.0
+
+    def wait(self) -> None:
+        self.opened, self.began = time.perf_counter(), None
+
+    async def __call__(self, client: anyio.abc.SocketStream) -> None:
+        async with client, await anyio.connect_tcp("127.0.0.1", self._port) as server:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._back, server, client)
+                async for data in client:
+                    if self.began is None:
+                        self.began = time.perf_counter() - self.opened
+                    self.whole = time.perf_counter() - self.opened
+                    await server.send(data)
+                group.cancel_scope.cancel()
+
+    async def _back(self, server: anyio.abc.SocketStream, client: anyio.abc.SocketStream) -> None:
+        async for data in server:
+            await client.send(data)
 
 
 def _best(runs: list[tuple[float, float]]) -> str:
@@ -89,17 +119,30 @@ async def _resume(folder: Path) -> float:
     print(f"a session of 5,000 messages, {len(whole) / 1e6:.1f} MB")
     empty: list[tuple[float, float]] = []
     long: list[tuple[float, float]] = []
-    async with FakeAnthropic(["ok"], cycle=True) as server:
+    first: list[tuple[float, float]] = []
+    later: list[tuple[float, float]] = []
+    async with FakeAnthropic(["ok"], cycle=True) as server, anyio.create_task_group() as group:
+        door = Door(int(server.url.rsplit(":", 1)[1]))
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        group.start_soon(listener.serve, door)
+        address = f"http://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}"
         env = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT / "src"), **server.env()}
+        env["ANTHROPIC_BASE_URL"] = address
         weft = (sys.executable, "-m", "weft", "-p", "--model", "claude-sonnet-4-5[1m]")
         for _ in range(RUNS):
-            for runs, more in ((empty, ()), (long, ("--resume", SESSION))):
+            for runs, moments, more in ((empty, first, ()), (long, later, ("--resume", SESSION))):
+                door.wait()
                 runs.append(await anyio.to_thread.run_sync(_measure, (*weft, *more, "go on"), env, cwd))
+                moments.append((door.began or 0.0, door.whole))
             path.write_bytes(whole)
         sent = [len(str(request.body)) for request in server.requests]
+        group.cancel_scope.cancel()
     assert max(sent) > 1_000_000, "the history was not sent"
     print(f"weft -p, a new session:            {_best(empty)}")
     print(f"weft -p, resuming 5,000 messages:  {_best(long)}")
+    for name, number in (("begins", 0), ("is there", 1)):
+        new, old = min(moment[number] for moment in first), min(moment[number] for moment in later)
+        print(f"the first request {name} after {new:.3f} s and {old:.3f} s: {old / new:.2f} times")
     return min(cpu for cpu, _ in long) / min(cpu for cpu, _ in empty)
 
 
