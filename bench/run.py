@@ -40,7 +40,9 @@ def sessions() -> dict[str, float]:
     text = python("bench/sessions.py")
     found = {name: float(value) for name, value in re.findall(r"^(.*?):\s+([0-9.]+) s CPU", text, re.MULTILINE)}
     ratio = re.search(r"ratio: ([0-9.]+)", text)
-    return {**found, "ratio": float(ratio.group(1)) if ratio else 0.0}
+    first = re.search(r"first request is there .*: ([0-9.]+) times", text)
+    ratios = {"ratio": ratio, "first": first}
+    return {**found, **{name: float(match.group(1)) for name, match in ratios.items() if match}}
 
 
 def main() -> int:

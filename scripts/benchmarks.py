@@ -14,8 +14,8 @@ PAGE = FOLDER.parent / "benchmarks.md"
 INTRODUCTION = """# Benchmarks
 
 Measured on {date} with `make bench`: {machine}; the load average was {before:.1f} before and {after:.1f} after.
-The machine was shared and busy. Wall times say little there; **CPU seconds and the ratios of one interleaved run** are
-what to look at.
+The machine is shared, so wall times say little; **CPU seconds and the ratios of one interleaved run** are what to look
+at.
 
 One scripted model on loopback answers everybody at once and says the same (`bench/model.py`). Each agent runs with a
 fresh home, its telemetry off, and permission to run shell commands. CPU is of the process and of every child it waited
@@ -117,8 +117,9 @@ def main() -> int:
         *stream_lines(results["stream"]),
         "",
         "## Sessions",
-        *(f"- {name}: {value:.2f} s CPU" for name, value in kept.items() if name != "ratio"),
+        *(f"- {name}: {value:.2f} s CPU" for name, value in kept.items() if name not in ("ratio", "first")),
         f"- resuming costs {kept['ratio']:.2f} times a new session",
+        *([f"- its first request comes {kept['first']:.2f} times later, by the clock"] if "first" in kept else []),
         "",
         f"## {many['sessions']:.0f} sessions in one process",
         f"- {many['open_kb']:.0f} KB each when open, {many['after_turn_kb']:.0f} KB after a turn with a tool call;"
