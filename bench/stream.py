@@ -109,8 +109,8 @@ def process(command: list[str], kind: str, size: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def peers(scale: int) -> None:
-    """Interleaved, so that a busy machine is unjust to nobody."""
+def peers(scale: int) -> dict[str, list[dict[str, float]]]:
+    """Whole processes, interleaved, so that a busy machine is unjust to nobody."""
     claude = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "peers.py"), "path", "claude"],
         capture_output=True,
@@ -128,10 +128,11 @@ def peers(scale: int) -> None:
         for name, command in commands.items():
             small[name] = min(small.get(name, 1e9), process(command, "text", 100))
             large[name] = min(large.get(name, 1e9), process(command, "text", size))
-    print(f"\n{'process':12}{'MB':>8}{'CPU s':>9}{'of 100 B':>10}{'MB/s CPU':>10}")
-    for name in commands:
-        rate = size / 1e6 / max(1e-9, large[name] - small[name])
-        print(f"{name:12}{size / 1e6:8.2f}{large[name]:9.2f}{small[name]:10.2f}{rate:10.2f}")
+    rates = {name: size / 1e6 / max(1e-9, large[name] - small[name]) for name in commands}
+    return {
+        name: [{"size": size, "cpu": large[name], "cpu of 100 bytes": small[name], "rate": rates[name]}]
+        for name in commands
+    }
 
 
 def main() -> int:
@@ -144,8 +145,9 @@ def main() -> int:
     rows: dict[str, list[dict[str, float]]] = {}
     for kind, full in (("text", 5_000_000), ("tool input", 2_000_000)):
         rows[kind] = [measure(kind, full * factor // (4 * scale), times) for factor in (1, 2, 4)]
+    others = peers(scale) if arguments.peers else {}
     if arguments.json:
-        print(json.dumps(rows))
+        print(json.dumps({**rows, **others}))
         return 0
     print(f"{'what':12}{'MB':>8}{'deltas':>10}{'CPU s':>9}{'wall s':>9}{'MB/s CPU':>10}{'growth':>9}")
     for kind, measured in rows.items():
@@ -158,8 +160,8 @@ def main() -> int:
                 f"{row['rate']:10.2f}{growth:>9}"
             )
     print("Linear is a growth of x2.00 for each doubling.")
-    if arguments.peers:
-        peers(scale)
+    for name, (row,) in others.items():
+        print(f"{name:12}{row['size'] / 1e6:8.2f}{row['cpu']:19.2f}{row['rate']:19.2f}")
     return 0
 
 

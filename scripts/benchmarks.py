@@ -112,7 +112,8 @@ def main() -> int:
         *(f"- {line}" for line in results["startup"]["met"]),
         "",
         "## A long answer",
-        "5 MB of text and a tool input of 2 MB in pieces of 20 characters, at 1x, 2x and 4x: one rate is linear time.",
+        "5 MB of text and a tool input of 2 MB in pieces of 20 characters, at 1x, 2x and 4x: one rate is linear time."
+        " The rate is in MB for a second of CPU; `weft -p` and `claude -p` are whole processes.",
         "",
         *stream_lines(results["stream"]),
         "",

@@ -1,6 +1,8 @@
 """A command that the sandbox stopped: the model is told why, and may ask for it outside, which a person decides."""
 
 import json
+import os
+import pwd
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Literal
 import pytest
 
 from tests.integration.driving import session
-from weft.permissions.sandbox import available
+from weft.permissions.sandbox import available, temp_folders
 from weft.schema.commands import PermissionAnswered, Prompt
 from weft.schema.content import text_of
 from weft.schema.events import PermissionAsked, ToolEnded, TurnEnded
@@ -20,8 +22,11 @@ SETTINGS = json.dumps({"sandbox": {"enabled": True}, "permissions": {"allow": ["
 
 @pytest.fixture
 def outside() -> Iterator[Path]:
-    """A folder that is neither in the workspace nor among the temporary ones."""
-    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".outside-") as folder:
+    """A folder that is neither in the workspace nor among the temporary ones, wherever this checkout is."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    here = Path(__file__).resolve().parent
+    place = home if any(here.is_relative_to(folder) for folder in temp_folders()) else here
+    with tempfile.TemporaryDirectory(dir=place, prefix=".outside-") as folder:
         yield Path(folder)
 
 

@@ -19,10 +19,10 @@ def entry() -> None:
         return
     try:
         code = run(argv)
+        sys.stdout.flush()  # A full disk is told here, and not by the interpreter at its end.
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
     except Exception as error:
         import logging
@@ -37,16 +37,18 @@ def leave(code: int) -> NoReturn:
 
     What was registered with `atexit` still runs, and what was written is flushed.
     """
-    if "threading" in sys.modules and sys.modules["threading"].active_count() > 1:
-        sys.exit(code)
-    import atexit
+    alone = "threading" not in sys.modules or sys.modules["threading"].active_count() == 1
+    if alone:
+        import atexit
 
-    vars(atexit)["_run_exitfuncs"]()
+        vars(atexit)["_run_exitfuncs"]()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:
-        pass
+    except OSError:  # Nobody can read it. The interpreter would try again, and leave with a code of its own.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if not alone:
+        sys.exit(code)
     os._exit(code)
 
 
